@@ -1,0 +1,15 @@
+// JSON text to Value, for the configuration files that lie beside weights. Used by the safetensors reader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/value.hpp"
+
+namespace cairn {
+
+// Strict JSON, at most 64 levels deep and 4 million values. Integers that do not fit in 64 signed bits become doubles;
+// of a repeated key the last value counts, as in Python. Throws BadFile with `name` and the byte offset.
+Value parse_json_value(std::string_view text, const std::string& name);
+
+}  // namespace cairn

@@ -34,7 +34,6 @@ enum class DType : std::uint8_t {
   kQ5_0,
   kQ5_1,
   kQ8_0,
-  kQ8_1,
   kIQ4_NL,
   kMXFP4,
   // Blocks of 256 elements.

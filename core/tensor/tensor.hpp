@@ -51,7 +51,8 @@ class Tensor {
   static TensorPtr create(cairn_dtype dtype, std::span<const std::int64_t> shape);
   // Elements [start, end) of dimension 0, sharing memory with `base`. Throws InvalidArgument.
   static TensorPtr slice(Tensor& base, std::int64_t start, std::int64_t end);
-  // Foreign memory, given back through `destroy` (may be null) when the last reference goes.
+  // Foreign compact host memory, given back through `destroy` (may be null) when the last reference goes. Throws
+  // InvalidArgument for strided or device memory and a bad shape; `destroy` is then not called.
   static TensorPtr wrap(const cairn_tensor_view& view, void (*destroy)(void*), void* context);
   // A copy of a view's contents (row-major). Throws InvalidArgument for a device or dtype that cannot be read here.
   static TensorPtr copy_of(const cairn_tensor_view& view);
@@ -83,6 +84,7 @@ class Tensor {
   std::byte* data_ = nullptr;
   cairn_dtype dtype_{};
   std::int32_t ndim_ = 0;
+  std::uint64_t flags_ = 0;  // CAIRN_TENSOR_*
   std::array<std::int64_t, kMaxTensorDims> shape_{};
   Tensor* base_ = nullptr;  // slice: the tensor that owns the memory
   void (*destroy_)(void*) = nullptr;

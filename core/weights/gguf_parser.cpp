@@ -68,8 +68,6 @@ std::optional<DType> tensor_dtype(std::uint32_t number) {
       return DType::kQ5_1;
     case 8:
       return DType::kQ8_0;
-    case 9:
-      return DType::kQ8_1;
     case 10:
       return DType::kQ2_K;
     case 11:

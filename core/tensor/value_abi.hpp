@@ -1,10 +1,11 @@
-// Owned copies of the ABI's values (kwargs, step_metadata, model_kwargs), and the way from and to core/base's Value.
-// Used where a plugin hands the host a map that must outlive the call, and the other way round.
+// Owned copies of the ABI's values (kwargs, step_metadata), also made from core/base's Value.
+// Used where a plugin hands the host a map that must outlive the call.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
+#include <string_view>
 #include <vector>
 
 #include "cairn/abi.h"
@@ -43,9 +44,5 @@ class OwnedMap {
   std::vector<TensorPtr> tensors_;
   cairn_map view_{};
 };
-
-// A deep copy as a Value. Tensors and opaque objects throw NotSupported.
-Value value_from_abi(const cairn_value& value, const char* what);
-Value value_from_abi(const cairn_map& map, const char* what);
 
 }  // namespace cairn

@@ -67,6 +67,11 @@ extern "C" {
 #define CAIRN_STRIDE(type, span) ((span).stride ? (span).stride : (uint64_t)sizeof(type))
 #define CAIRN_AT(type, span, i) \
   ((const type*)(const void*)((const char*)(const void*)(span).data + CAIRN_STRIDE(type, span) * (uint64_t)(i)))
+/* Element i of a row array the host hands out to be filled (out_rows with out_stride). */
+#define CAIRN_OUT_ROW(type, rows, stride, i) ((type*)(void*)((char*)(void*)(rows) + (uint64_t)(stride) * (uint64_t)(i)))
+/* Initialisers for a cairn_str of a literal and for a span of a whole array. */
+#define CAIRN_STR(literal) {literal, sizeof(literal) - 1}
+#define CAIRN_SPAN(array) {array, sizeof(array) / sizeof((array)[0]), sizeof((array)[0])}
 /* A span type: `count` elements of at least the fields known to the writer, `stride` bytes apart. */
 #define CAIRN_DECLARE_SPAN(type)  \
   typedef struct type##_span {    \
@@ -853,6 +858,9 @@ typedef struct cairn_arena {
   /* `size` bytes aligned to `alignment` (a power of two, at most 64), uninitialised; NULL when out of memory. */
   void* (*alloc)(struct cairn_arena* arena, uint64_t size, uint64_t alignment);
 } cairn_arena;
+/* `count` uninitialised objects of `type` from an arena, or NULL. */
+#define CAIRN_ARENA_NEW(arena, type, count) \
+  ((type*)(arena)->alloc((arena), (uint64_t)sizeof(type) * (uint64_t)(count), sizeof(uint64_t)))
 
 /* ---- 9. Model table (mirror of M*'s Model) ---------------------------------------------------------------------- */
 
@@ -967,7 +975,7 @@ typedef struct cairn_model_api {
   /* Opens a model: reads hyperparameters, checks the weights it needs; heavy weights are loaded in create_node.
    * INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS, UNSUPPORTED with a message. [thread: control] [state: loaded] */
   cairn_status (*open)(const cairn_open_args* args, cairn_model** out_owned);
-  /* After every node was destroyed and every request ended. [thread: control] [state: open] */
+  /* After every node was destroyed and every request ended. NULL: nothing to free. [thread: control] [state: open] */
   void (*close)(cairn_model* model);
   /* The model as data; the same answer every time. [thread: control] [state: open] */
   cairn_status (*describe)(cairn_model* model, const cairn_model_desc** out_borrowed);
@@ -995,7 +1003,7 @@ typedef struct cairn_model_api {
    * plugin. Required. [thread: control] [state: open] */
   cairn_status (*create_node)(cairn_model* model, uint32_t node, cairn_node** out_owned,
                               const struct cairn_node_api** out_api);
-  /* [thread: control] [state: open, bound] */
+  /* After the node's last step. NULL: nothing to free. [thread: control] [state: open, bound] */
   void (*destroy_node)(cairn_model* model, cairn_node* node);
   /* prefix_key_streams(). NULL: no prefix cache. [thread: control] [state: open] */
   cairn_status (*prefix_key_streams)(cairn_model* model, cairn_prefix_stream_span* out);
@@ -1003,6 +1011,24 @@ typedef struct cairn_model_api {
    * [thread: control] [state: open] */
   cairn_status (*checkpoint_path)(cairn_model* model, cairn_str* out);
 } cairn_model_api;
+
+/* The whole entry of a plugin whose only table is one static cairn_model_api: note, descriptor, cairn_plugin_entry. Once per
+ * plugin, at file scope; the texts are literals. A plugin with more to say writes these three itself. */
+#define CAIRN_MODEL_PLUGIN(id_, version_, vendor_, architectures_, model_api_)                                          \
+  CAIRN_PLUGIN_IDENTITY(id_, version_, vendor_, "", "", "", "", "", architectures_, 0);                                 \
+  static const void* cairn_get_interface_(const cairn_plugin* plugin, cairn_str name, uint32_t min_revision) {          \
+    const char known[] = CAIRN_MODEL_INTERFACE;                                                                         \
+    uint64_t i = 0;                                                                                                     \
+    (void)plugin;                                                                                                       \
+    if (name.size != sizeof known - 1 || min_revision > CAIRN_MODEL_REVISION) return NULL;                              \
+    while (i < name.size && name.data[i] == known[i]) ++i;                                                              \
+    return i == name.size ? (const void*)&(model_api_) : NULL;                                                          \
+  }                                                                                                                     \
+  static const cairn_plugin cairn_plugin_ = {                                                                           \
+      CAIRN_SIZE(cairn_plugin, shutdown), CAIRN_ABI_MAJOR,      CAIRN_ABI_MINOR, CAIRN_TARGET_MINOR, 0, CAIRN_STR(id_), \
+      CAIRN_STR(version_),                CAIRN_STR(vendor_),   cairn_get_interface_, NULL, NULL};                      \
+  CAIRN_EXPORT const cairn_plugin* cairn_plugin_entry(const cairn_host* host) { return (void)host, &cairn_plugin_; }    \
+  typedef int cairn_model_plugin_needs_a_semicolon_
 
 /* ---- 10. The step: rows, declaration, engine inputs, outputs (seed: mstar.model.submodule_base) ------------------ */
 
@@ -1224,7 +1250,8 @@ typedef struct cairn_batch_tensor {
 CAIRN_DECLARE_SPAN(cairn_batch_tensor);
 
 /* BatchedModelOutput. Filled by forward / forward_batched; arrays live in the step's arena. Views without an owner are
- * step memory: the host copies what it must keep. */
+ * step memory: the host copies what it must keep. A view with an owner may show any part of the owner's memory; the host
+ * retains the owner for as long as it needs it. */
 typedef struct cairn_batched_output {
   uint64_t struct_size;
   cairn_row_output_span per_rid_outputs;
@@ -1248,7 +1275,7 @@ typedef struct cairn_host_rows {
   cairn_row_output_span row_outputs;    /* per-request outputs on the host, when there are no buffers */
 } cairn_host_rows;
 
-/* StopCheck of one row. Zeroed by the host. */
+/* StopCheck of one row. Zeroed by the host. Frozen: 40 bytes. */
 typedef struct cairn_stop_check {
   uint32_t row_status; /* CAIRN_ROW_OK or CAIRN_ROW_FAILED */
   uint32_t reserved;
@@ -1257,7 +1284,7 @@ typedef struct cairn_stop_check {
   cairn_str error;
 } cairn_stop_check;
 
-/* Per-row status of the other batch-shaped hooks; zeroed by the host. */
+/* Per-row status of the other batch-shaped hooks; zeroed by the host. Frozen: 24 bytes. */
 typedef struct cairn_row_result {
   uint32_t row_status;
   uint32_t reserved;
@@ -1450,7 +1477,8 @@ typedef struct cairn_node_api {
 /* Kind KV. T: the plan's tokens of `label`. */
 typedef struct cairn_kv_api {
   uint64_t struct_size;
-  /* write_kv: k and v are [>= T, num_kv_heads, head_dim]; the first T rows go to the plan's slots of `layer`. */
+  /* write_kv: k and v are [>= T, num_kv_heads, head_dim]; the first T rows go to the plan's slots of `layer`. Their token
+   * stride may be larger than compact. */
   cairn_status (*write_kv)(cairn_resource* self, cairn_step_context* context, int64_t layer, uint32_t label,
                            const cairn_tensor_view* k, const cairn_tensor_view* v);
   /* Tokens stored for one stream, the current step's growth excluded. */
@@ -1468,7 +1496,9 @@ typedef struct cairn_kv_api {
 typedef struct cairn_attention_api {
   uint64_t struct_size;
   /* run: writes k and v where the backend wants it, then attends. q and out are [T, num_qo_heads, head_dim], k and v
-   * [T, num_kv_heads, head_dim] (NULL for cross attention), all float32 on the CPU. out may not overlap q. */
+   * [T, num_kv_heads, head_dim] (NULL for cross attention), all float32 on the CPU. out may not overlap q. The token
+   * stride of q, k and v may be larger than compact (parts of one fused [T, q + k + v] matrix); heads and head_dim are
+   * compact. */
   cairn_status (*run)(cairn_resource* self, cairn_step_context* context, int64_t layer, uint32_t label,
                       const cairn_tensor_view* q, const cairn_tensor_view* k, const cairn_tensor_view* v,
                       const cairn_tensor_view* out);
@@ -1482,7 +1512,8 @@ typedef struct cairn_attention_api {
 /* Kind POSITION. */
 typedef struct cairn_position_api {
   uint64_t struct_size;
-  /* apply_qk: rotates q [T, heads, head_dim] and k [T, kv_heads, head_dim] in place at the plan's positions. */
+  /* apply_qk: rotates q [T, heads, head_dim] and k [T, kv_heads, head_dim] in place at the plan's positions. The token
+   * stride of both may be larger than compact, as in attention.run. */
   cairn_status (*apply_qk)(cairn_resource* self, cairn_step_context* context, uint32_t label, const cairn_tensor_view* q,
                            const cairn_tensor_view* k);
   /* pos_ids: int64 [T]. Valid for the step. */
@@ -1644,7 +1675,8 @@ typedef struct cairn_ops_service {
                                const cairn_tensor_view* out);
   /* out[n, columns] = rows of matrix at ids int32 [n], dequantised exactly. OUT_OF_RANGE for an id outside. */
   cairn_status (*embedding)(const cairn_matrix* matrix, const cairn_tensor_view* ids, const cairn_tensor_view* out);
-  /* out = x / rms(x) * weight over the last dimension; in place allowed; weight NULL: none. */
+  /* out = x / rms(x) * weight over the last dimension; in place allowed; weight NULL: none. x and out may be [tokens,
+   * heads, head_dim] with a token stride larger than compact (the q/k norm of some models). */
   cairn_status (*rms_norm)(const cairn_tensor_view* x, const cairn_tensor_view* weight, double eps,
                            const cairn_tensor_view* out);
   cairn_status (*layer_norm)(const cairn_tensor_view* x, const cairn_tensor_view* weight, const cairn_tensor_view* bias,

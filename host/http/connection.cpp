@@ -18,8 +18,8 @@ constexpr std::chrono::seconds kLingerTime{2};
 
 }  // namespace
 
-Connection::Connection(IoThread& io, asio::ip::tcp::socket socket, ServerShared& shared)
-    : io_(io),
+Connection::Connection(std::shared_ptr<IoThread> io, asio::ip::tcp::socket socket, ServerShared& shared)
+    : io_(std::move(io)),
       socket_(std::move(socket)),
       timer_(socket_.get_executor()),
       shared_(shared),

@@ -35,7 +35,7 @@ struct ServerShared {
 // is seen at once whatever the connection is doing.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(IoThread& io, boost::asio::ip::tcp::socket socket, ServerShared& shared);
+  Connection(std::shared_ptr<IoThread> io, boost::asio::ip::tcp::socket socket, ServerShared& shared);
   ~Connection();
 
   void start();
@@ -72,7 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_timer(boost::beast::error_code error);
   std::size_t backlog() const { return writing_.size() + pending_.size(); }
 
-  IoThread& io_;
+  std::shared_ptr<IoThread> io_;
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   ServerShared& shared_;

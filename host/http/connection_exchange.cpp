@@ -45,12 +45,12 @@ void ConnectionExchange::write(std::string_view bytes) {
   connection_->flush();
 }
 
-void ConnectionExchange::end_stream(bool clean) {
+void ConnectionExchange::end_stream(bool close_connection) {
   const auto connection = std::exchange(connection_, nullptr);
   if (connection == nullptr) return;
   callback_ = nullptr;
-  if (chunked_ && clean) connection->pending_ += "0\r\n\r\n";
-  if (!clean) connection->keep_alive_ = false;
+  if (chunked_) connection->pending_ += "0\r\n\r\n";
+  if (close_connection) connection->keep_alive_ = false;
   connection->finish_answer();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "host/http/io_thread.hpp"
@@ -17,7 +18,7 @@ class Exchange {
   virtual ~Exchange() = default;
   // Immutable from dispatch on, so any thread may read it.
   virtual const HttpRequest& request() const = 0;
-  virtual IoThread& io() = 0;
+  virtual const std::shared_ptr<IoThread>& io() const = 0;
   // Any thread: the client is gone (closed, reset, dropped), no answer will arrive.
   virtual bool gone() const = 0;
 
@@ -27,8 +28,8 @@ class Exchange {
   // Queues bytes for the client. When more than the server's limit waits for a client that does not read, the client is
   // dropped and counts as gone.
   virtual void write(std::string_view bytes) = 0;
-  // With `clean` false the connection is cut without the end marker, so that the client sees a broken answer.
-  virtual void end_stream(bool clean) = 0;
+  // Ends the answer properly; after a failure the connection closes too.
+  virtual void end_stream(bool close_connection) = 0;
   // Called at most once, when the client goes before the answer is complete. Replaces an earlier callback.
   virtual void on_disconnect(std::function<void()> callback) = 0;
   // The route pattern that answers this request, for metrics. `route` must outlive the exchange.

@@ -61,6 +61,7 @@ struct IoThread::Impl {
   std::mutex ready_mutex;
   std::vector<std::shared_ptr<Wakeable>> ready;  // guarded by ready_mutex
   bool wake_posted = false;                      // guarded by ready_mutex
+  bool closed = false;                           // guarded by ready_mutex
   std::vector<std::shared_ptr<Wakeable>> batch;  // the IO thread's
 
   struct WakeHandler {
@@ -112,6 +113,10 @@ void IoThread::stop() {
 
 void IoThread::join() {
   if (impl_->thread.joinable()) impl_->thread.join();
+  std::vector<std::shared_ptr<Wakeable>> dropped;  // dies outside the lock: its members may hold this thread
+  const std::lock_guard lock(impl_->ready_mutex);
+  impl_->closed = true;
+  dropped.swap(impl_->ready);
 }
 
 void IoThread::post(std::function<void()> task) {
@@ -122,6 +127,7 @@ void IoThread::wake(const std::shared_ptr<Wakeable>& target) {
   if (target->queued_.exchange(true, std::memory_order_acq_rel)) return;
   {
     const std::lock_guard lock(impl_->ready_mutex);
+    if (impl_->closed) return;
     impl_->ready.push_back(target);
     if (impl_->wake_posted) return;
     impl_->wake_posted = true;

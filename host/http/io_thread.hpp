@@ -25,6 +25,7 @@ class Wakeable {
   std::atomic<bool> queued_{false};
 };
 
+// Shared, because output of a runtime may still arrive when the server is gone.
 class IoThread {
  public:
   IoThread();
@@ -35,6 +36,7 @@ class IoThread {
   void start();
   // Ends the loop after the handler that runs now; what is still queued is destroyed with this object.
   void stop();
+  // Waits for the thread. Later wakes do nothing.
   void join();
 
   // Any thread. Runs `task` on this thread, after everything posted before it.

@@ -5,6 +5,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -31,7 +32,7 @@ asio::ip::tcp::endpoint parse_endpoint(const std::string& host, std::uint16_t po
 
 // The connections of one IO thread; touched by that thread only.
 struct Lane {
-  IoThread io;
+  std::shared_ptr<IoThread> io = std::make_shared<IoThread>();
   std::set<std::weak_ptr<Connection>, std::owner_less<>> connections;
 
   void sweep() {
@@ -52,13 +53,14 @@ struct HttpServer::Impl {
   std::optional<asio::signal_set> signals;
   std::size_t next_lane = 0;
   int signal_count = 0;
+  bool stopped = false;  // set when the threads have ended
   std::uint16_t port = 0;
 
   void listen() {
     const auto& options = shared.options;
     const auto endpoint = parse_endpoint(options.host, options.port);
     for (int i = 0; i < std::max(1, options.io_threads); ++i) lanes.push_back(std::make_unique<Lane>());
-    auto& context = lanes[0]->io.context();
+    auto& context = lanes[0]->io->context();
     acceptor.emplace(context);
     retry.emplace(context);
     boost::system::error_code error;
@@ -77,20 +79,21 @@ struct HttpServer::Impl {
   void accept() {
     Lane& lane = *lanes[next_lane];
     acceptor->async_accept(
-        lane.io.context(), [this, &lane](boost::system::error_code error, asio::ip::tcp::socket socket) {
+        lane.io->context(), [this, &lane](boost::system::error_code error, asio::ip::tcp::socket socket) {
           if (error == asio::error::operation_aborted) return;
           if (error) {
             // Out of descriptors: the ones in use come back, so wait instead of spinning.
             log(LogLevel::kWarning, "http", "Cannot accept a connection: " + error.message() + ".");
             retry->expires_after(std::chrono::milliseconds(100));
-            retry->async_wait([this](boost::system::error_code stopped) {
-              if (!stopped) accept();
+            retry->async_wait([this](boost::system::error_code aborted) {
+              if (!aborted) accept();
             });
             return;
           }
           next_lane = (next_lane + 1) % lanes.size();
           if (shared.open.load() < static_cast<std::int64_t>(shared.options.limits.connections)) {
-            asio::post(lane.io.context(), [this, &lane, moved = std::move(socket)]() mutable {
+            asio::post(lane.io->context(), [this, &lane, moved = std::move(socket)]() mutable {
+              if (stopped) return;
               const auto connection = std::make_shared<Connection>(lane.io, std::move(moved), shared);
               if (lane.connections.size() >= 2 * static_cast<std::size_t>(shared.open.load()) + 16) lane.sweep();
               lane.connections.insert(connection);
@@ -121,7 +124,7 @@ HttpServer::~HttpServer() {
 void HttpServer::start() {
   impl_->accept();
   if (impl_->signals) impl_->wait_signal();
-  for (auto& lane : impl_->lanes) lane->io.start();
+  for (auto& lane : impl_->lanes) lane->io->start();
 }
 
 std::uint16_t HttpServer::port() const {
@@ -135,7 +138,7 @@ std::int64_t HttpServer::open_connections() const {
 void HttpServer::close_idle() {
   impl_->shared.closing.store(true);
   for (auto& lane : impl_->lanes) {
-    lane->io.post([this, lane = lane.get()] {
+    lane->io->post([this, lane = lane.get()] {
       if (lane == impl_->lanes[0].get()) {
         boost::system::error_code ignored;
         impl_->acceptor->close(ignored);
@@ -153,8 +156,21 @@ bool HttpServer::wait_idle(std::chrono::steady_clock::time_point deadline) {
 }
 
 void HttpServer::stop() {
-  for (auto& lane : impl_->lanes) lane->io.stop();
-  for (auto& lane : impl_->lanes) lane->io.join();
+  for (auto& lane : impl_->lanes) lane->io->stop();
+  for (auto& lane : impl_->lanes) lane->io->join();
+  // No thread runs the loops any more. What is still open is closed here, which cancels its requests, and the loops are
+  // emptied: a runtime may keep an IO thread's object for longer than this server lives.
+  impl_->stopped = true;
+  impl_->acceptor.reset();
+  impl_->retry.reset();
+  impl_->signals.reset();
+  for (auto& lane : impl_->lanes) {
+    for (const auto& weak : std::exchange(lane->connections, {})) {
+      if (const auto connection = weak.lock()) connection->close();
+    }
+    lane->io->context().restart();
+    lane->io->context().poll();
+  }
 }
 
 }  // namespace cairn

@@ -1,0 +1,1 @@
+cairn_fuzz(fuzz_safetensors SOURCES weights_safetensors.cpp DEPS cairn_weights)

@@ -1,9 +1,9 @@
 // Paged key/value storage and attention over it, for prefill, decode and mixes of both. Used by the KV and attention
 // resources: the host allocates page_bytes() per page and layer and passes base pointer and page stride.
 //
-// Inside a page, per kv head: K as [page_size / 16][head_dim][16 keys], then V as [page_size][head_dim].
-// Guarantee: the result for a query depends only on its q, its position and the K/V at the positions it may see: keys
-// are taken in blocks of 64 and partitions of 256 anchored at absolute positions and combined in a fixed order, so
+// Inside a page, per kv head: K as [page_size / 16][head_dim][16 keys], then V as [page_size][head_dim rounded up to
+// 16]. Guarantee: the result for a query depends only on its q, its position and the K/V at the positions it may see:
+// keys are taken in blocks of 64 and partitions of 256 anchored at absolute positions and combined in a fixed order, so
 // decode, whole prefill and any chunking agree bit for bit, for any batch and thread count.
 #pragma once
 

@@ -20,7 +20,7 @@ struct RopeConfig {
   std::int64_t rotary_dim = 0;  // 0: head_dim; even and <= head_dim
   double theta = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
-  double factor = 1.0;                     // kLinear, kDynamicNtk, kYarn, kLlama3
+  double factor = 1.0;                     // kLinear, kDynamicNtk, kYarn, kLlama3; kLongRope: 1 means max / original
   std::int64_t original_max_position = 0;  // context the model was trained for: kDynamicNtk, kYarn, kLlama3, kLongRope
   std::int64_t max_position = 0;           // context it is served with: kDynamicNtk, kLongRope
   double low_freq_factor = 1.0;            // kLlama3

@@ -17,7 +17,7 @@ int weight_block_size(WeightType type);
 int weight_block_bytes(WeightType type);
 // Bytes of a row of n elements; a last, partial block counts whole.
 std::size_t weight_row_bytes(WeightType type, std::int64_t n);
-inline bool weight_is_quantised(WeightType type) {
+constexpr bool weight_is_quantised(WeightType type) {
   return type > WeightType::kBF16;
 }
 

@@ -1,0 +1,12 @@
+// The element kernels for one instruction set; see element_kernels.hpp.
+#include "kernels/cpu/simd_portable.hpp"
+//
+#include "kernels/cpu/element_kernels.hpp"
+
+namespace cairn::kernels {
+
+const ElementTable& element_table_portable() {
+  return kElementTable;
+}
+
+}  // namespace cairn::kernels

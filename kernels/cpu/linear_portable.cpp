@@ -1,0 +1,12 @@
+// The matrix kernels for one instruction set; see linear_kernels.hpp.
+#include "kernels/cpu/simd_portable.hpp"
+//
+#include "kernels/cpu/linear_kernels.hpp"
+
+namespace cairn::kernels {
+
+const LinearTable& linear_table_portable() {
+  return kLinearTable;
+}
+
+}  // namespace cairn::kernels

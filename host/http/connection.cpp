@@ -177,6 +177,7 @@ void Connection::dispatch() {
 void Connection::refuse(int status, std::string_view code, std::string_view message) {
   parser_.reset();
   keep_alive_ = false;
+  linger_ = true;
   http_1_0_ = false;
   answer(shared_.options.render_error(status, code, message), false, make_random_id(), "malformed");
   finish_answer();
@@ -254,6 +255,10 @@ void Connection::on_written(boost::beast::error_code error) {
 }
 
 void Connection::after_last_write() {
+  if (!linger_ && input_.size() == 0) {
+    close();
+    return;
+  }
   state_ = State::kLingering;
   boost::beast::error_code ignored;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

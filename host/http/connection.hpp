@@ -90,6 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool keep_alive_ = true;
   bool http_1_0_ = false;
   bool continue_sent_ = false;
+  bool linger_ = false;  // the client may still be sending: closing at once would reset the answer away
 };
 
 }  // namespace cairn

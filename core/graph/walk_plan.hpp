@@ -40,9 +40,9 @@ struct PlanEdge {
 struct PlanOutput {
   std::uint32_t signal = 0;
   PlanRange edges;
-  PlanRange catches;         // into `catches`: loop outputs this value is kept for
-  bool new_token = false;    // counted once, whatever the number of edges that say so
-  bool needs_value = false;  // a missing value is an error
+  std::uint32_t caught_by = CAIRN_NONE;  // output of the loop around it that keeps the value, as index into outputs
+  bool accumulate = false;               // loops' outputs: all iterations' values in order, not the last one's
+  bool new_token = false;                // counted once, whatever the number of edges that say so
 };
 
 struct PlanInput {
@@ -61,13 +61,7 @@ struct PlanNode {
   std::uint32_t flags = 0;          // CAIRN_SECTION_*
 };
 
-// A value kept by a loop while it runs. kLast: the last iteration's; otherwise all iterations' in order.
-struct PlanCatch {
-  std::uint32_t loop = 0;
-  std::uint32_t output = 0;  // the loop's output in `outputs`
-  bool accumulate = false;
-};
-
+// Loops come in the order of the graph: a loop after the one around it.
 struct PlanLoop {
   std::uint32_t parent = CAIRN_NONE;      // plan loop around it
   std::uint32_t model_loop = CAIRN_NONE;  // index into the model's loops
@@ -76,7 +70,6 @@ struct PlanLoop {
   std::uint64_t nodes = 0;               // mask over plan nodes inside, nested ones included
   std::uint64_t loops = 0;               // mask over plan loops inside, nested ones included
   PlanRange outputs;                     // its outputs, accumulated ones included
-  PlanRange caught;                      // into catches: those of this loop
   std::vector<std::uint32_t> externals;  // external_inputs of this loop
   std::vector<std::uint32_t> buffers;    // buffers of this loop
   std::uint32_t stop_slot = CAIRN_NONE;  // position among the walk's stoppable loops
@@ -111,7 +104,6 @@ class WalkPlan {
   std::vector<PlanInput> inputs;
   std::vector<PlanOutput> outputs;
   std::vector<PlanEdge> edges;
-  std::vector<PlanCatch> catches;
   std::vector<PlanLoop> loops;
   std::vector<std::uint32_t> external_inputs;  // input index kept, one entry per (loop, input)
   std::vector<std::uint32_t> buffers;          // input index fed, one entry per (loop, input)

@@ -26,18 +26,18 @@ inline constexpr int kMaxTopLogprobs = 20;
 
 // Sampling parameters of one request. The defaults are OpenAI's where OpenAI has the parameter (temperature 1).
 struct SamplingParams {
-  float temperature = 1.0F;         // >= 0; 0 means greedy
-  std::int32_t top_k = 0;           // 0 means off
-  float top_p = 1.0F;               // (0, 1]; 1 means off
-  float min_p = 0.0F;               // [0, 1]; 0 means off
-  float repetition_penalty = 1.0F;  // > 0; 1 means off; prompt and output tokens count
-  float presence_penalty = 0.0F;    // [-2, 2]; output tokens only
-  float frequency_penalty = 0.0F;   // [-2, 2]; output tokens only
+  float temperature = 1.0F;                                // >= 0; 0 means greedy
+  std::int32_t top_k = 0;                                  // 0 means off
+  float top_p = 1.0F;                                      // (0, 1]; 1 means off
+  float min_p = 0.0F;                                      // [0, 1]; 0 means off
+  float repetition_penalty = 1.0F;                         // > 0; 1 means off; prompt and output tokens count
+  float presence_penalty = 0.0F;                           // [-2, 2]; output tokens only
+  float frequency_penalty = 0.0F;                          // [-2, 2]; output tokens only
   std::vector<std::pair<std::int32_t, float>> logit_bias;  // token id -> added to its logit
   std::uint64_t seed = 0;
-  bool has_seed = false;             // without one, the seed is derived from the request id
-  std::int32_t logprobs = -1;        // -1: none; 0: the chosen token only; n: and the n best (<= kMaxTopLogprobs)
-  std::int32_t prompt_logprobs = -1; // the same for every prompt token but the first
+  bool has_seed = false;              // without one, the seed is derived from the request id
+  std::int32_t logprobs = -1;         // -1: none; 0: the chosen token only; n: and the n best (<= kMaxTopLogprobs)
+  std::int32_t prompt_logprobs = -1;  // the same for every prompt token but the first
 };
 
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled, kError };
@@ -50,8 +50,8 @@ struct RequestSpec {
   std::string prompt_text;
   std::vector<std::int32_t> prompt_ids;
   SamplingParams sampling;
-  std::int32_t max_tokens = 0;  // 0: as many as the context leaves room for
-  std::int32_t min_tokens = 0;  // stop tokens are not sampled before this many tokens
+  std::int32_t max_tokens = 0;               // 0: as many as the context leaves room for
+  std::int32_t min_tokens = 0;               // stop tokens are not sampled before this many tokens
   std::vector<std::int32_t> stop_token_ids;  // beside the model's own end tokens
   bool ignore_eos = false;
   Value model_kwargs;  // a map, handed to the plugin as it is
@@ -82,7 +82,7 @@ struct RequestResult {
   std::int32_t stop_token = -1;  // the token that ended generation (an end token or one of stop_token_ids), or -1.
                                  // It is not delivered through on_tokens.
   RequestUsage usage;
-  std::string error;        // a sentence, when reason is kError
+  std::string error;          // a sentence, when reason is kError
   bool client_error = false;  // the error is the request's own fault (HTTP 400), else ours (HTTP 500)
 };
 
@@ -104,10 +104,10 @@ class OutputSink {
 enum class TextSource : std::uint8_t { kNone, kBytes, kVocabulary };
 
 struct ModelDescription {
-  std::string id;            // the name clients use
-  std::string plugin_id;     // e.g. "ai.cairn.llama"
+  std::string id;         // the name clients use
+  std::string plugin_id;  // e.g. "ai.cairn.llama"
   std::string plugin_version;
-  std::string architecture;  // e.g. "llama"
+  std::string architecture;      // e.g. "llama"
   std::int64_t max_seq_len = 0;  // prompt plus output tokens of one request
   std::int64_t vocab_size = 0;
   TextSource text = TextSource::kNone;
@@ -118,8 +118,8 @@ struct ModelDescription {
 
 // A consistent snapshot for /metrics and tests; times are cumulative histograms kept by the runtime's registry.
 struct RuntimeStats {
-  std::int64_t running = 0;        // requests with resources
-  std::int64_t waiting = 0;        // admitted to the queue, not yet to the pool
+  std::int64_t running = 0;  // requests with resources
+  std::int64_t waiting = 0;  // admitted to the queue, not yet to the pool
   std::int64_t kv_pages_used = 0;
   std::int64_t kv_pages_total = 0;
   std::int64_t open_requests = 0;  // everything between submit and on_finish

@@ -1,3 +1,4 @@
+// The table of element types, and checked size arithmetic on shapes.
 #include "core/tensor/dtype.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// GgufFile: opening one file or the parts of a split one, and the typed accessors.
 #include "core/weights/gguf.hpp"
 
 #include <fmt/format.h>

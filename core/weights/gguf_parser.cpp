@@ -1,9 +1,13 @@
+// One pass over a GGUF file, top to bottom: header, key/value pairs, tensor records, then the places of the tensors.
+// Every count, length and offset is checked against the file before it is used.
 #include "core/weights/gguf_parser.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "core/weights/byte_reader.hpp"
 #include "core/weights/quote_name.hpp"
@@ -26,100 +30,6 @@ constexpr std::uint64_t kMaxAlignment = 1U << 20;
 constexpr std::uint64_t kMaxValueElements = 1U << 20;
 
 constexpr std::string_view kAlignmentKey = "general.alignment";
-
-std::size_t scalar_size(GgufValueType type) {
-  switch (type) {
-    case GgufValueType::kU8:
-    case GgufValueType::kI8:
-    case GgufValueType::kBool:
-      return 1;
-    case GgufValueType::kU16:
-    case GgufValueType::kI16:
-      return 2;
-    case GgufValueType::kU32:
-    case GgufValueType::kI32:
-    case GgufValueType::kF32:
-      return 4;
-    case GgufValueType::kU64:
-    case GgufValueType::kI64:
-    case GgufValueType::kF64:
-      return 8;
-    case GgufValueType::kString:
-    case GgufValueType::kArray:
-      break;
-  }
-  return 0;
-}
-
-// Type numbers of tensors; those missing were never published or have been withdrawn.
-std::optional<DType> tensor_dtype(std::uint32_t number) {
-  switch (number) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 2:
-      return DType::kQ4_0;
-    case 3:
-      return DType::kQ4_1;
-    case 6:
-      return DType::kQ5_0;
-    case 7:
-      return DType::kQ5_1;
-    case 8:
-      return DType::kQ8_0;
-    case 10:
-      return DType::kQ2_K;
-    case 11:
-      return DType::kQ3_K;
-    case 12:
-      return DType::kQ4_K;
-    case 13:
-      return DType::kQ5_K;
-    case 14:
-      return DType::kQ6_K;
-    case 15:
-      return DType::kQ8_K;
-    case 16:
-      return DType::kIQ2_XXS;
-    case 17:
-      return DType::kIQ2_XS;
-    case 18:
-      return DType::kIQ3_XXS;
-    case 19:
-      return DType::kIQ1_S;
-    case 20:
-      return DType::kIQ4_NL;
-    case 21:
-      return DType::kIQ3_S;
-    case 22:
-      return DType::kIQ2_S;
-    case 23:
-      return DType::kIQ4_XS;
-    case 24:
-      return DType::kI8;
-    case 25:
-      return DType::kI16;
-    case 26:
-      return DType::kI32;
-    case 27:
-      return DType::kI64;
-    case 28:
-      return DType::kF64;
-    case 29:
-      return DType::kIQ1_M;
-    case 30:
-      return DType::kBF16;
-    case 34:
-      return DType::kTQ1_0;
-    case 35:
-      return DType::kTQ2_0;
-    case 39:
-      return DType::kMXFP4;
-    default:
-      return std::nullopt;
-  }
-}
 
 // A number of the file type T at an address of any alignment.
 template <class T>
@@ -256,7 +166,7 @@ class Parser {
       return text;
     }
     const std::size_t at = reader_.position();
-    const std::byte* raw = reader_.take(scalar_size(entry.type), where_).data();
+    const std::byte* raw = reader_.take(gguf_scalar_size(entry.type), where_).data();
     Value value = scalar_value(entry.type, raw, at);
     if (const auto* flag = value.get_if<bool>()) {
       entry.value = *flag;
@@ -321,7 +231,7 @@ class Parser {
       reader_.fail(at,
                    fmt::format("{} is an array of {} elements, more than the {} allowed", where_, elements, kMaxArray));
     }
-    std::uint64_t smallest = scalar_size(element);
+    std::uint64_t smallest = gguf_scalar_size(element);
     if (element == GgufValueType::kString) smallest = 8;
     if (element == GgufValueType::kArray) smallest = 12;
     if (elements > reader_.remaining() / smallest) {
@@ -352,10 +262,10 @@ class Parser {
       }
     } else {
       const std::size_t data = reader_.position();
-      const auto raw = reader_.take(head.count * scalar_size(head.element), where_);
+      const auto raw = reader_.take(head.count * gguf_scalar_size(head.element), where_);
       set_numbers(array, raw, data);
       for (std::size_t i = 0; keep && i < head.count; ++i) {
-        const std::size_t step = i * scalar_size(head.element);
+        const std::size_t step = i * gguf_scalar_size(head.element);
         values.push_back(scalar_value(head.element, raw.data() + step, data + step));
       }
     }
@@ -415,7 +325,7 @@ class Parser {
       } else if (head.element == GgufValueType::kString) {
         values.emplace_back(reader_.string(std::numeric_limits<std::uint64_t>::max(), where_));
       } else {
-        const auto raw = reader_.take(scalar_size(head.element), where_);
+        const auto raw = reader_.take(gguf_scalar_size(head.element), where_);
         values.push_back(scalar_value(head.element, raw.data(), offset));
       }
     }
@@ -442,7 +352,7 @@ class Parser {
       read_shape(tensor);
       const std::size_t type_at = reader_.position();
       const auto type = reader_.read<std::uint32_t>(where_);
-      const auto dtype = tensor_dtype(type);
+      const auto dtype = gguf_tensor_dtype(type);
       if (!dtype)
         reader_.fail(type_at, fmt::format("{} has type number {}, which this build does not know", where_, type));
       tensor.dtype = *dtype;
@@ -535,38 +445,6 @@ class Parser {
 };
 
 }  // namespace
-
-std::string_view gguf_value_type_name(GgufValueType type) {
-  switch (type) {
-    case GgufValueType::kU8:
-      return "U8";
-    case GgufValueType::kI8:
-      return "I8";
-    case GgufValueType::kU16:
-      return "U16";
-    case GgufValueType::kI16:
-      return "I16";
-    case GgufValueType::kU32:
-      return "U32";
-    case GgufValueType::kI32:
-      return "I32";
-    case GgufValueType::kF32:
-      return "F32";
-    case GgufValueType::kBool:
-      return "boolean";
-    case GgufValueType::kString:
-      return "string";
-    case GgufValueType::kArray:
-      return "array";
-    case GgufValueType::kU64:
-      return "U64";
-    case GgufValueType::kI64:
-      return "I64";
-    case GgufValueType::kF64:
-      return "F64";
-  }
-  return "unknown";
-}
 
 GgufContents parse_gguf(std::span<const std::byte> bytes, const std::string& file) {
   return Parser(bytes, file).parse();

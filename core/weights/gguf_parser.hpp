@@ -11,28 +11,10 @@
 #include <vector>
 
 #include "core/base/value.hpp"
+#include "core/weights/gguf_types.hpp"
 #include "core/weights/weights_file.hpp"
 
 namespace cairn {
-
-// The format's own numbers.
-enum class GgufValueType : std::uint32_t {
-  kU8 = 0,
-  kI8 = 1,
-  kU16 = 2,
-  kI16 = 3,
-  kU32 = 4,
-  kI32 = 5,
-  kF32 = 6,
-  kBool = 7,
-  kString = 8,
-  kArray = 9,
-  kU64 = 10,
-  kI64 = 11,
-  kF64 = 12,
-};
-
-std::string_view gguf_value_type_name(GgufValueType type);
 
 // One array, in the form its accessor gives out. Only the members that fit `element` are set.
 struct GgufArray {

@@ -1,3 +1,4 @@
+// Boost.JSON does the parsing; this bounds it and turns its tree into a Value.
 #include "core/weights/json_value.hpp"
 
 #include <fmt/format.h>

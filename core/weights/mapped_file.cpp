@@ -1,3 +1,4 @@
+// Mapping, advising and reading files through POSIX calls.
 #include "core/weights/mapped_file.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SafetensorsModel: which files a model folder is made of, and the JSON beside them.
 #include "core/weights/safetensors.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// What all weights readers share: telling formats apart, the name index, prefetching.
 #include "core/weights/weights_file.hpp"
 
 #include <fmt/format.h>

@@ -16,8 +16,8 @@ class StopMatcher {
   explicit StopMatcher(std::vector<std::string> stops, bool include_stop_str = false);
 
   // Takes the next piece of text; appends to `out` what is safe to send. Holds back at most the longest stop minus one
-  // bytes. The match that ends first wins; among those ending at the same byte, the one that starts first (the longest).
-  // Returns true once a stop was found: `out` then holds the text before it, and later pieces are dropped.
+  // bytes. The match that ends first wins; among those ending at the same byte, the one that starts first (the
+  // longest). Returns true once a stop was found: `out` then holds the text before it, and later pieces are dropped.
   bool push(std::string_view text, std::string& out);
 
   // The end of the text for any other reason: what was held back comes out. Nothing after a match.

@@ -71,7 +71,7 @@ class Tokenizer {
   // The parts, for the incremental decoder.
   const TokenizerParts& parts() const { return *parts_; }
 
-  static constexpr std::size_t kMaxTextBytes = std::size_t{256} << 20;
+  static constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
  private:
   std::unique_ptr<const TokenizerParts> parts_;

@@ -1,0 +1,54 @@
+// Regular expressions of tokenizer files: written for Oniguruma's Ruby dialect (what Hugging Face's reference runs),
+// translated to PCRE2 and compiled with its JIT. Used by the pre-tokenizers, normalizers and decoders.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cairn {
+
+// The same pattern in PCRE2's dialect (see the .cpp for what differs). Throws BadFile for syntax that has no equal.
+std::string translate_pattern(std::string_view ruby);
+
+// Immutable; any thread may search. Subjects must be valid UTF-8.
+class Regex {
+ public:
+  // `key` names the place in the file, for the message of the BadFile that a bad pattern throws.
+  Regex(std::string_view ruby_pattern, std::string_view key);
+  ~Regex();
+  Regex(Regex&&) noexcept;
+  Regex& operator=(Regex&&) noexcept;
+
+  // The leftmost match that starts at or after `from`, as [begin, end). Throws InvalidArgument when the search takes
+  // more steps or memory than allowed.
+  std::optional<std::pair<std::size_t, std::size_t>> find(std::string_view subject, std::size_t from) const;
+
+  // Calls found(begin, end) for each match, left to right. An empty match right behind another match does not count.
+  template <class F>
+  void for_each(std::string_view subject, F&& found) const {
+    std::size_t from = 0;
+    std::size_t last_end = std::string_view::npos;
+    while (from <= subject.size()) {
+      const auto match = find(subject, from);
+      if (!match) return;
+      const auto [begin, end] = *match;
+      if (begin == end && end == last_end) {
+        from = step(subject, end);
+        continue;
+      }
+      from = last_end = end;
+      found(begin, end);
+    }
+  }
+
+ private:
+  struct Code;
+  static std::size_t step(std::string_view subject, std::size_t pos);  // one character further, or past the end
+  std::unique_ptr<Code> code_;
+};
+
+}  // namespace cairn

@@ -36,8 +36,9 @@ struct PluginIdentity {
 // size. Throws BadFile; `name` is used in messages.
 PluginIdentity parse_identity_note(std::span<const std::byte> file, std::string_view name);
 
-// The same for a file, which is mapped, not loaded. Throws NotFound, BadFile.
+// The same for a file, of which only the headers and notes are read. Throws NotFound, BadFile.
 PluginIdentity read_identity_note(const std::filesystem::path& file);
+PluginIdentity read_identity_note(int fd, std::string_view name);
 
 // Files over this size are refused unread.
 inline constexpr std::uint64_t kMaxPluginBytes = std::uint64_t{4} << 30;

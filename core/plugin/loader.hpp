@@ -15,6 +15,8 @@
 
 namespace cairn {
 
+class PluginMapping;
+
 struct LoadPolicy {
   // Folders plugins may come from; a file lies in one when its resolved path does. Empty: anywhere.
   std::vector<std::filesystem::path> allowed_folders;
@@ -55,20 +57,14 @@ class PluginLibrary {
   UnloadReport unload();
 
  private:
-  class Mapping;
-  friend std::shared_ptr<const void> pin_library_of(const void* address);
   PluginLibrary() = default;
 
   std::filesystem::path file_;
   PluginIdentity identity_;
-  std::shared_ptr<Mapping> mapping_;
+  std::shared_ptr<PluginMapping> mapping_;
   const cairn_plugin* descriptor_ = nullptr;
   cairn_model_api model_api_{};
   bool initialised_ = false;
 };
-
-// Keeps the plugin that `address` (one of its functions) belongs to mapped as long as the result lives; null when the
-// address is not in a loaded plugin. Any thread.
-std::shared_ptr<const void> pin_library_of(const void* address);
 
 }  // namespace cairn

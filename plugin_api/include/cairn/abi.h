@@ -1615,6 +1615,9 @@ typedef struct cairn_tensor_service {
   /* Wraps plugin memory; destroy may run late and on any thread (the host keeps the library mapped until then). */
   cairn_status (*wrap)(const cairn_tensor_view* view, void (*destroy)(void* context), void* context,
                        cairn_tensor** out_owned);
+  /* Hands one reference to an arena, which releases it when it ends: how a tensor made for an output is let go. NULL: the
+   * host does not offer it, and the plugin copies into the arena instead. [thread: that of the arena] */
+  void (*give)(struct cairn_arena* arena, cairn_tensor* tensor);
 } cairn_tensor_service;
 
 /* "cairn.memory": memory that outlives a step, counted for the model. [thread: any] [state: open, bound, running] */

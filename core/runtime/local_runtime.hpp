@@ -19,7 +19,7 @@
 
 namespace cairn {
 
-class LocalRuntime final : public ModelRuntime, private ControlQueue {
+class LocalRuntime final : public ModelRuntime, public ControlQueue {
  public:
   // Opens the model, loads its weights and starts its thread. `weights` may be null for a plugin that needs none;
   // `progress` may be null and is used during this call only. Throws what the plugin or the host objects to.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -103,6 +103,7 @@ class Conductor {
   const Request& find(RequestHandle handle) const;
   Partition& find(RequestHandle handle, std::uint32_t partition);
   WalkStart begin_walk(std::uint32_t partition_index, Partition& partition, ForwardPassArgs args);
+  static void drop_persisted(Partition& partition, std::span<const std::uint32_t> signals);
   void check_args(std::uint32_t partition, const ForwardPassArgs& args, const char* hook) const;
 
   const ModelSpec& spec_;

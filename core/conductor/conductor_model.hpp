@@ -50,6 +50,10 @@ struct RequestConfigArgs {
   std::int64_t max_tokens = 0;
 };
 
+// Indices of modality names. Throws InvalidArgument, which lists what the model has; `what` is "input" or "output".
+std::vector<std::uint32_t> modality_indices(const std::vector<std::string>& names,
+                                            const std::vector<std::string>& known, const char* what);
+
 // Control thread, except process_prompt (pool: several at once). Every call either answers with something checked or
 // throws: InvalidArgument (the request's fault), NotSupported, ResourceExhausted, InternalError (the plugin's fault).
 class ConductorModel {

@@ -22,6 +22,9 @@ class ModelAdapter final : public ConductorModel {
   ResourceReqConfigs request_resource_configs(const RequestConfigArgs& args) override;
 
  private:
+  PromptResult ids_as_prompt(std::span<const std::int32_t> ids) const;
+  PromptResult read_prompt(const cairn_prompt_result& answer) const;
+
   const cairn_model_api& api_;
   cairn_model* model_;
   const ModelSpec& spec_;

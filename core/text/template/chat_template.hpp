@@ -1,6 +1,7 @@
 // A chat template: Jinja source from a model file, compiled once and rendered for each conversation.
-// Used by the host's chat endpoints and by `cairn template`. Behaves as Jinja2 3.1 does in the sandbox that Hugging Face
-// transformers sets up (trim_blocks, lstrip_blocks, loop controls, {% generation %}, tojson, raise_exception, strftime_now).
+// Used by the host's chat endpoints and by `cairn template`. Behaves as Jinja2 3.1 does in the sandbox that Hugging
+// Face transformers sets up (trim_blocks, lstrip_blocks, loop controls, {% generation %}, tojson, raise_exception,
+// strftime_now).
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -47,15 +48,16 @@ enum class ContentFormat { kText, kParts };
 // Immutable after construction; every member function may be called from any number of threads at once.
 class ChatTemplate {
  public:
-  // Throws BadFile with the name, line, column and the offending line when the source is not a template this engine runs.
+  // Throws BadFile with the name, line, column and the offending line when the source is not a template this engine
+  // runs.
   explicit ChatTemplate(std::string_view source, std::string name = "default");
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // The prompt for `messages`. `tools` may be null, which the template sees as none. Messages are passed on as they are:
-  // see normalize_messages for what a caller may want to do first. Throws InvalidArgument: for raise_exception with
-  // exactly the template's message, for any other error with the template's name and line.
+  // The prompt for `messages`. `tools` may be null, which the template sees as none. Messages are passed on as they
+  // are: see normalize_messages for what a caller may want to do first. Throws InvalidArgument: for raise_exception
+  // with exactly the template's message, for any other error with the template's name and line.
   std::string render(const boost::json::array& messages, const boost::json::array* tools,
                      const RenderOptions& options) const;
 

@@ -163,7 +163,11 @@ def best(logits):
     return [[int(i), round(float(logits[i]), 5)] for i in order]
 
 
-def generate(model, prompts, steps):
+def generate(model, prompts, steps, quiet=False):
+    def report(line):
+        if not quiet:
+            print(f"{line} {time.monotonic() - began:.0f} s", file=sys.stderr)
+
     caches, rows = [], []
     began = time.monotonic()
     for number, prompt in enumerate(prompts):
@@ -174,13 +178,13 @@ def generate(model, prompts, steps):
             hidden = model.forward(part, [cache], [len(part)])
         caches.append(cache)
         rows.append([best(model.logits(hidden[-1:])[0])])
-        print(f"prompt {number + 1}/{len(prompts)} {time.monotonic() - began:.0f} s", file=sys.stderr)
+        report(f"prompt {number + 1}/{len(prompts)}")
     for step in range(1, steps):
         last = [row[-1][0][0] for row in rows]
         logits = model.logits(model.forward(last, caches, [1] * len(caches)))
         for row, values in zip(rows, logits):
             row.append(best(values))
-        print(f"step {step + 1}/{steps} {time.monotonic() - began:.0f} s", file=sys.stderr)
+        report(f"step {step + 1}/{steps}")
     return [
         {"name": p["name"], "prompt_tokens": len(p["ids"]), "ids": [top[0][0] for top in row], "top": row}
         for p, row in zip(prompts, rows)

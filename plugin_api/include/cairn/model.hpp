@@ -112,7 +112,7 @@ struct OpenArgs {
 
   explicit OpenArgs(const cairn_open_args& args)
       : raw(args), weights(args.weights), name(cairn::text(args.name)), model_kwargs(args.model_kwargs) {
-    if (CAIRN_HAS(&args, cairn_open_args, max_seq_len)) max_seq_len = args.max_seq_len;
+    if (args.struct_size >= CAIRN_SIZE(cairn_open_args, max_seq_len)) max_seq_len = args.max_seq_len;
   }
 };
 

@@ -56,6 +56,10 @@ class SignalValue {
     }
     ++size_;
   }
+  // As of standard containers; `at` must be end().
+  void insert([[maybe_unused]] const TensorPtr* at, const TensorPtr* first, const TensorPtr* last) {
+    for (; first != last; ++first) push_back(*first);
+  }
   void clear() noexcept {
     one_ = TensorPtr();
     many_.clear();

@@ -13,6 +13,7 @@ namespace cairn {
 
 struct AddedToken {
   std::string content;
+  std::string output;  // what the decoder gets: the normalised content where it is looked for that way
   std::int32_t id = -1;
   bool special = false;      // recognised only with parse_special; left out when decoding with skip_special
   bool normalized = false;   // looked for in the normalised text, in its normalised spelling

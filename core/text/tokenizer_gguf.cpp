@@ -179,11 +179,8 @@ class GgufTokenizer {
     p.model = make_bpe_model(p.vocab, std::move(config));
     if (family->nfc) p.normalizers.push_back(make_unicode_form(unicode::Form::kNfc));
     if (family->metaspace) p.normalizers.push_back(make_replace(" ", std::string(kMetaspace)));
-    if (pre == "superbpe")
-      p.pre_tokenizers.push_back(make_split(family->patterns[0], SplitBehavior::kIsolated, false, pre));
-    if (family->digit_groups) p.pre_tokenizers.push_back(make_digit_groups(pre != "superbpe"));
+    if (family->digit_groups) p.pre_tokenizers.push_back(make_digit_groups(DigitGroups::kAlone));
     for (const std::string_view pattern : family->patterns) {
-      if (pre == "superbpe") break;  // its only pattern stands before the groups
       p.pre_tokenizers.push_back(make_split(pattern, SplitBehavior::kIsolated, false, pre));
     }
     if (family->metaspace) {

@@ -60,7 +60,7 @@ std::optional<std::string_view> TokenizerParts::output_spelling(std::int64_t id,
   const auto it = added.find(static_cast<std::int32_t>(id));
   if (it != added.end()) {
     if (skip_special && it->second.special) return std::nullopt;
-    return it->second.content;
+    return it->second.output;
   }
   if (!vocab.contains_id(id)) return std::nullopt;
   return vocab.spelling(id);
@@ -86,6 +86,7 @@ void TokenizerParts::add(AddedToken token, std::string_view key) {
     throw BadFile(where + ": token " + quote_token(token.content) + " occurs twice, as id " +
                   std::to_string(it->second) + " and as id " + std::to_string(token.id) + ".");
   }
+  token.output = token.content;
   added.insert_or_assign(token.id, std::move(token));
 }
 
@@ -104,6 +105,7 @@ void TokenizerParts::complete() {
     }
     std::string text = token->content;
     for (const auto& normalizer : normalizers) normalizer->apply(text);
+    added.at(token->id).output = text;
     normalized.push_back({std::move(text), *token});
   }
   before_normalizing = AddedTokenMatcher(std::move(raw));

@@ -98,6 +98,8 @@ constexpr std::string_view kPunctuation = R"(\s?\p{P}+)";
 constexpr std::string_view kTrailingSpace = R"(\s+$)";
 constexpr std::string_view kSymbols = R"([\p{P}\$\+<=>\^~\|]+)";
 constexpr std::string_view kFalconSymbols = R"([\p{P}\$\+<=>\^~\|`]+)";
+constexpr std::string_view kGroupCuts = R"((?=(\d{3})+(?!\d)))";
+constexpr std::string_view kGroupsBeforeBoundary = R"(\d{1,3}(?=(?:\d{3})*\b))";
 constexpr std::string_view kSentinel = "<sentinel:[0-9]+>";
 constexpr std::string_view kImage = "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z";
 constexpr std::string_view kIndent = R"(([\t\n]|    |  ))";
@@ -122,7 +124,8 @@ constexpr std::string_view kTekkenList[] = {kTekken};
 constexpr std::string_view kChameleonList[] = {kSentinel, kImage, kIndent, kDigit, kOnePunctuation, kGpt2};
 constexpr std::string_view kGpt4oList[] = {kGpt4o};
 constexpr std::string_view kKimiK2List[] = {kKimiK2};
-constexpr std::string_view kDigitRunsList[] = {kDigitRun};
+constexpr std::string_view kSuperBpeList[] = {kDigitRun, kGroupCuts};
+constexpr std::string_view kTinyAyaList[] = {kGroupsBeforeBoundary, kGpt4o};
 constexpr std::string_view kBailingList[] = {kBailing};
 constexpr std::string_view kSeedCoderList[] = {kSeedCoder};
 constexpr std::string_view kNoContractionsList[] = {kNoContractions};
@@ -147,7 +150,7 @@ constexpr Named kFamilies[] = {
     {"chameleon", {.patterns = kChameleonList, .add_bos = true}},
     {"chatglm-bpe", {.patterns = kLlama3List}},
     {"codeshell", {.patterns = kStarcoderList}},
-    {"cohere2moe", {.patterns = kGpt4oList, .digit_groups = true}},
+    {"cohere2moe", {.patterns = kTinyAyaList}},
     {"command-r", {.patterns = kStarcoderList}},
     {"dbrx", {.patterns = kLlama3List}},
     {"deepseek-coder", {.patterns = kDeepseekCoderList}},
@@ -224,10 +227,10 @@ constexpr Named kFamilies[] = {
     {"spark2_5", {.patterns = kSparkList}},
     {"stablelm2", {.patterns = kQwen2List}},
     {"starcoder", {.patterns = kStarcoderList}},
-    {"superbpe", {.patterns = kDigitRunsList, .digit_groups = true}},
+    {"superbpe", {.patterns = kSuperBpeList}},
     {"talkie", {.patterns = kGpt4oList}},
     {"tekken", {.patterns = kTekkenList, .ignore_merges = true, .add_bos = true}},
-    {"tiny_aya", {.patterns = kGpt4oList, .digit_groups = true}},
+    {"tiny_aya", {.patterns = kTinyAyaList}},
     {"trillion", {.patterns = kGpt2List}},
     {"ufakzeka", {.patterns = kNoContractionsList}},
     {"viking", {.patterns = kVikingList}},

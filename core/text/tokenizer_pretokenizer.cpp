@@ -18,6 +18,9 @@ using Piece = PieceText::Piece;
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+// Here the reference's words are those of Rust's dialect, to which joiners belong.
+constexpr std::string_view kWordsAndOthers = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
+
 // Collects the alternating matches and gaps of one piece, and applies the behaviour.
 class Splitter {
  public:
@@ -206,33 +209,36 @@ class Metaspace final : public PreTokenizer {
   PreTokenizerPtr split_;
 };
 
+// Calls add() for one run of digits, [begin, end), and returns where the text that is not yet given starts.
 template <class Add>
-void digit_groups(std::string_view piece, Add&& add, bool isolate) {
-  static const Regex digits(R"(\p{Nd}+)", "digit groups");
-  std::size_t prev = 0;
-  digits.for_each(piece, [&](std::size_t begin, std::size_t end) {
-    if (prev != begin && isolate) add(prev, begin, false);
-    std::vector<std::size_t> starts;
-    for (std::size_t pos = begin; pos < end; pos += unicode::length_of(piece[pos])) starts.push_back(pos);
-    std::size_t group = isolate ? begin : prev;
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      const bool cut = (starts.size() - i) % 3 == 0 && starts[i] > group;
-      if (!cut) continue;
-      add(group, starts[i], isolate);
-      group = starts[i];
-    }
-    if (isolate) add(group, end, true);
-    prev = isolate ? end : group;
-  });
-  if (prev != piece.size()) add(prev, piece.size(), false);
+std::size_t group_digits(std::string_view piece, std::size_t prev, std::size_t begin, std::size_t end, DigitGroups kind,
+                         Add&& add) {
+  if (kind == DigitGroups::kBeforeBoundary && end < piece.size()) {
+    static const Regex word(R"(\w)", "digit groups");
+    const std::string_view behind = piece.substr(end, unicode::length_of(piece[end]));
+    if (word.find(behind, 0)) return prev;
+  }
+  std::vector<std::size_t> starts;
+  for (std::size_t pos = begin; pos < end; pos += unicode::length_of(piece[pos])) starts.push_back(pos);
+  const bool alone = kind != DigitGroups::kCutsOnly;
+  if (alone && prev != begin) add(prev, begin, false);
+  std::size_t group = alone ? begin : prev;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if ((starts.size() - i) % 3 != 0 || starts[i] == group) continue;
+    add(group, starts[i], alone);
+    group = starts[i];
+  }
+  if (!alone) return group;
+  add(group, end, true);
+  return end;
 }
 
 }  // namespace
 
 PreTokenizerPtr make_split(std::string_view pattern, SplitBehavior behavior, bool invert, std::string_view key) {
   if (behavior == SplitBehavior::kIsolated && !invert) {
-    if (pattern == R"(\d{1,3}(?=(?:\d{3})*\b))") return make_digit_groups(true);
-    if (pattern == R"((?=(\d{3})+(?!\d)))") return make_digit_groups(false);
+    if (pattern == R"(\d{1,3}(?=(?:\d{3})*\b))") return make_digit_groups(DigitGroups::kBeforeBoundary);
+    if (pattern == R"((?=(\d{3})+(?!\d)))") return make_digit_groups(DigitGroups::kCutsOnly);
   }
   return make(behavior, invert,
               [regex = Regex(pattern, key)](std::string_view piece, auto&& add) { cover(regex, piece, add); });
@@ -266,10 +272,9 @@ PreTokenizerPtr make_char_split(bool (*is)(char32_t), SplitBehavior behavior) {
 }
 
 PreTokenizerPtr make_whitespace() {
-  return make(SplitBehavior::kRemoved, true,
-              [regex = Regex(R"(\w+|[^\w\s]+)", "Whitespace")](std::string_view piece, auto&& add) {
-                cover(regex, piece, add);
-              });
+  return make(
+      SplitBehavior::kRemoved, true,
+      [regex = Regex(kWordsAndOthers, "Whitespace")](std::string_view piece, auto&& add) { cover(regex, piece, add); });
 }
 
 PreTokenizerPtr make_delimiter_split(char32_t delimiter) {
@@ -306,9 +311,15 @@ PreTokenizerPtr make_byte_map() {
   return std::make_unique<ByteMap>();
 }
 
-PreTokenizerPtr make_digit_groups(bool isolate) {
+PreTokenizerPtr make_digit_groups(DigitGroups kind) {
   return make(SplitBehavior::kIsolated, false,
-              [isolate](std::string_view piece, auto&& add) { digit_groups(piece, add, isolate); });
+              [kind, run = Regex(R"(\p{Nd}+)", "digit groups")](std::string_view piece, auto&& add) {
+                std::size_t prev = 0;
+                run.for_each(piece, [&](std::size_t begin, std::size_t end) {
+                  prev = group_digits(piece, prev, begin, end, kind, add);
+                });
+                if (prev != piece.size()) add(prev, piece.size(), false);
+              });
 }
 
 }  // namespace cairn

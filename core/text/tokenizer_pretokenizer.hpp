@@ -52,8 +52,12 @@ PreTokenizerPtr make_metaspace(char32_t replacement, PrependScheme scheme, bool 
 // GPT-2's word pattern and leading space. The bytes are mapped by make_byte_map, or by the model itself.
 PreTokenizerPtr make_byte_level_words(bool add_prefix_space, bool use_regex);
 PreTokenizerPtr make_byte_map();
-// Digit runs in groups of three counted from their end: what the patterns "\d{1,3}(?=(?:\d{3})*\b)" and
-// "(?=(\d{3})+(?!\d))" say, in linear time. `isolate`: the groups are pieces of their own, else only the cuts count.
-PreTokenizerPtr make_digit_groups(bool isolate);
+// Digit runs in groups of three counted from their end, in linear time.
+enum class DigitGroups : std::uint8_t {
+  kAlone,           // each group is a piece
+  kBeforeBoundary,  // the same, unless a word character follows the run: "\d{1,3}(?=(?:\d{3})*\b)"
+  kCutsOnly,        // only a border before each full group: "(?=(\d{3})+(?!\d))"
+};
+PreTokenizerPtr make_digit_groups(DigitGroups kind);
 
 }  // namespace cairn

@@ -2,6 +2,7 @@
 //   \s   Unicode White_Space; PCRE2's also holds U+180E
 //   \w   Alphabetic, M, Nd, Pc; PCRE2 10.42's is L, N and the underscore
 //   \p{Han}  the script; PCRE2's is the script extensions
+//   [:punct:]  symbols too
 //   [a[b]] and [a&&b]   union and intersection of sets; PCRE2 reads them as plain characters
 //   x{1,3}+  repeats the group; PCRE2's is possessive
 //   (?m)  dot matches newline, PCRE2's (?s); ^ and $ match at line ends always (the MULTILINE option)
@@ -280,10 +281,10 @@ class Translator {
         ++pos_;
         break;
       }
-      if (c == '[' && at("[:")) {
+      if (at("[:")) {
         const std::size_t end = in_.find(":]", pos_);
         if (end != std::string_view::npos) {
-          current.items += in_.substr(pos_, end + 2 - pos_);
+          current.items += posix_class(in_.substr(pos_ + 2, end - pos_ - 2));
           pos_ = end + 2;
           continue;
         }
@@ -317,6 +318,17 @@ class Translator {
     all += operands.back();
     if (negated) return "(?:(?!" + all + ")[\\x{0}-\\x{10ffff}])";
     return "(?:" + all + ")";
+  }
+
+  // "[:punct:]" and its like hold Unicode characters there.
+  static std::string posix_class(std::string_view name) {
+    if (name == "punct") return "\\p{P}\\p{S}";
+    if (name == "alpha") return "\\p{Alphabetic}";
+    if (name == "alnum") return "\\p{Alphabetic}\\p{Nd}";
+    if (name == "digit") return "\\p{Nd}";
+    if (name == "space") return std::string(kSpaceRanges);
+    if (name == "word") return std::string(kWordRanges);
+    return "[:" + std::string(name) + ":]";
   }
 
   static std::string union_of(const CharSet& s) {

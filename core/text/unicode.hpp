@@ -67,7 +67,7 @@ bool is_ascii(std::string_view text);
 bool is_white_space(char32_t c);                      // Unicode White_Space
 bool is_numeric(char32_t c);                          // Nd, Nl, No
 bool is_punctuation(char32_t c);                      // P*, or one of ASCII's punctuation and symbols
-bool is_other(char32_t c);                            // Cc, Cf, Cn, Co, Cs
+bool is_other(char32_t c);                            // Cc, Cf, Cs, Co
 bool is_mark(char32_t c);                             // Mn, Mc, Me
 bool is_nonspacing_mark(char32_t c);                  // Mn
 bool is_cjk_ideograph(char32_t c);                    // the ranges BERT puts spaces around

@@ -86,7 +86,7 @@ std::int64_t integer_or(const GgufContents& contents, std::string_view key, std:
 
 }  // namespace
 
-GgufFile::GgufFile(fs::path path, std::unique_ptr<Contents> contents)
+GgufFile::GgufFile(const fs::path& path, std::unique_ptr<Contents> contents)
     : WeightsFile(path, path.has_parent_path() ? path.parent_path() : fs::path(".")), contents_(std::move(contents)) {
   adopt_tensors(std::move(contents_->parsed.tensors));
   adopt_metadata(std::move(contents_->parsed.metadata));

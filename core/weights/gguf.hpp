@@ -51,7 +51,7 @@ class GgufFile final : public WeightsFile {
 
  private:
   struct Contents;
-  GgufFile(std::filesystem::path path, std::unique_ptr<Contents> contents);
+  GgufFile(const std::filesystem::path& path, std::unique_ptr<Contents> contents);
 
   std::unique_ptr<Contents> contents_;
 };

@@ -81,10 +81,10 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t limit)
 
 void touch_pages(std::span<const std::byte> bytes) noexcept {
   if (bytes.empty()) return;
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-  const std::uintptr_t first_page = begin & ~(kPage - 1);
+  // madvise wants the start of a page.
+  const std::size_t into_page = reinterpret_cast<std::uintptr_t>(bytes.data()) % kPage;
   // Advice only: when it is refused, the reads below do the work one page fault at a time.
-  (void)::madvise(reinterpret_cast<void*>(first_page), bytes.size() + (begin - first_page), MADV_WILLNEED);
+  (void)::madvise(const_cast<std::byte*>(bytes.data()) - into_page, bytes.size() + into_page, MADV_WILLNEED);
   for (std::size_t i = 0; i < bytes.size(); i += kPage) {
     (void)*static_cast<const volatile std::byte*>(&bytes[i]);
   }

@@ -34,7 +34,7 @@ struct SafetensorsIndex {
   };
   std::vector<Shard> shards;
 };
-SafetensorsIndex parse_safetensors_index(std::string_view json, const std::string& name);
+SafetensorsIndex parse_safetensors_index(std::string_view text, const std::string& name);
 
 class SafetensorsModel final : public WeightsFile {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstring>
 #include <optional>
@@ -26,12 +27,23 @@ constexpr std::size_t kMaxDims = 8;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 std::optional<DType> dtype_named(std::string_view name) {
-  constexpr std::pair<std::string_view, DType> kTypes[] = {
-      {"F32", DType::kF32},        {"F16", DType::kF16},        {"BF16", DType::kBF16}, {"F64", DType::kF64},
-      {"I8", DType::kI8},          {"U8", DType::kU8},          {"I16", DType::kI16},   {"U16", DType::kU16},
-      {"I32", DType::kI32},        {"U32", DType::kU32},        {"I64", DType::kI64},   {"U64", DType::kU64},
-      {"F8_E4M3", DType::kF8E4M3}, {"F8_E5M2", DType::kF8E5M2}, {"BOOL", DType::kBool},
-  };
+  constexpr auto kTypes = std::to_array<std::pair<std::string_view, DType>>({
+      {"F32", DType::kF32},
+      {"F16", DType::kF16},
+      {"BF16", DType::kBF16},
+      {"F64", DType::kF64},
+      {"I8", DType::kI8},
+      {"U8", DType::kU8},
+      {"I16", DType::kI16},
+      {"U16", DType::kU16},
+      {"I32", DType::kI32},
+      {"U32", DType::kU32},
+      {"I64", DType::kI64},
+      {"U64", DType::kU64},
+      {"F8_E4M3", DType::kF8E4M3},
+      {"F8_E5M2", DType::kF8E5M2},
+      {"BOOL", DType::kBool},
+  });
   for (const auto& [text, dtype] : kTypes) {
     if (text == name) return dtype;
   }

@@ -2,6 +2,7 @@
 """Compares a running server's greedy continuations, or its perplexity, with reference_llama.py's. Standard library only.
 
   compare_greedy.py --reference R.json --prompts P.json --url http://127.0.0.1:8000
+  compare_greedy.py --fixture tests/e2e/data/greedy_smollm2.json --url http://127.0.0.1:8000
   compare_greedy.py --perplexity PPL.json --url http://127.0.0.1:8000
 
 A prompt agrees when every token equals the reference's up to the last, or up to the reference's first end token where
@@ -49,28 +50,36 @@ def first_difference(got, expected, end_tokens):
     return len(got)
 
 
+def load_expected(args):
+    """(steps, end tokens, [(name, prompt ids, expected ids, gap of the two best logits at each step)])."""
+    with open(args.fixture or args.reference, encoding="utf-8") as f:
+        data = json.load(f)
+    if args.fixture:
+        rows = [(p["name"], p["prompt_ids"], p["ids"], p["gaps"]) for p in data["prompts"]]
+    else:
+        with open(args.prompts, encoding="utf-8") as f:
+            prompts = {p["name"]: p["ids"] for p in json.load(f)}
+        rows = [
+            (r["name"], prompts[r["name"]], r["ids"], [top[0][1] - top[1][1] for top in r["top"]]) for r in data["results"]
+        ]
+    return data["steps"], data["end_tokens"], rows
+
+
 def compare_continuations(args):
-    with open(args.reference, encoding="utf-8") as f:
-        reference = json.load(f)
-    with open(args.prompts, encoding="utf-8") as f:
-        prompts = {p["name"]: p["ids"] for p in json.load(f)}
+    steps, end_tokens, rows = load_expected(args)
     model = None if args.api == "llama.cpp" else model_of(args.url)
-    results = reference["results"]
     with concurrent.futures.ThreadPoolExecutor(args.parallel) as pool:
-        answers = list(
-            pool.map(lambda r: continuation(args, model, prompts[r["name"]], reference["steps"]), results)
-        )
+        answers = list(pool.map(lambda row: continuation(args, model, row[1], steps), rows))
     agree, worst = 0, 0.0
-    for result, got in zip(results, answers):
-        at = first_difference(got, result["ids"], reference["end_tokens"])
+    for (name, _, expected, gaps), got in zip(rows, answers):
+        at = first_difference(got, expected, end_tokens)
         if at is None:
             agree += 1
             continue
-        (best, high), (_, low) = result["top"][at][:2]
-        worst = max(worst, high - low)
+        worst = max(worst, gaps[at])
         found = got[at] if at < len(got) else "stopped"
-        print(f"{result['name']}: step {at}: {found} instead of {best}, gap {high - low:.4f}")
-    print(f"{agree} of {len(results)} prompts agree to the end; largest gap at a first difference {worst:.4f}")
+        print(f"{name}: step {at}: {found} instead of {expected[at]}, gap {gaps[at]:.4f}")
+    print(f"{agree} of {len(rows)} prompts agree to the end; largest gap at a first difference {worst:.4f}")
     return agree >= args.min_agree and worst <= args.max_gap
 
 
@@ -94,6 +103,7 @@ def main():
     parser.add_argument("--url", required=True)
     parser.add_argument("--reference", help="output of reference_llama.py --prompts")
     parser.add_argument("--prompts", help="the prompts it was given")
+    parser.add_argument("--fixture", help="output of make_greedy_fixture.py, instead of the two above")
     parser.add_argument("--perplexity", help="output of reference_llama.py --perplexity")
     parser.add_argument("--api", choices=["openai", "llama.cpp"], default="openai")
     parser.add_argument("--parallel", type=int, default=1, help="requests in flight")
@@ -102,10 +112,10 @@ def main():
     parser.add_argument("--max-relative", type=float, default=0.005)
     args = parser.parse_args()
     args.url = args.url.rstrip("/")
-    if bool(args.reference) != bool(args.prompts) or not (args.reference or args.perplexity):
-        parser.error("give --reference with --prompts, or --perplexity, or all three")
+    if bool(args.reference) != bool(args.prompts) or not (args.reference or args.fixture or args.perplexity):
+        parser.error("give --reference with --prompts, --fixture, or --perplexity")
     passed = True
-    if args.reference:
+    if args.reference or args.fixture:
         passed = compare_continuations(args) and passed
     if args.perplexity:
         passed = compare_perplexity(args) and passed

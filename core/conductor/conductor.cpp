@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <boost/uuid/detail/md5.hpp>
-#include <cstring>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -47,10 +46,8 @@ std::uint64_t request_seed(const SamplingParams& sampling, std::string_view id) 
   hash.process_bytes(id.data(), id.size());
   boost::uuids::detail::md5::digest_type digest;
   hash.get_digest(digest);
-  std::array<unsigned char, 4> bytes{};
-  std::memcpy(bytes.data(), &digest, bytes.size());
-  return std::uint64_t{bytes[0]} | std::uint64_t{bytes[1]} << 8 | std::uint64_t{bytes[2]} << 16 |
-         std::uint64_t{bytes[3]} << 24;
+  // Boost's first word holds the first four bytes with the first one on top.
+  return __builtin_bswap32(digest[0]);
 }
 
 // Whether what the model answered fits its own graph.

@@ -143,7 +143,9 @@ void DecodeStream::transform(std::size_t step, std::string_view token, bool last
     case Kind::kByteLevel: {
       b.clear();
       for (std::size_t pos = 0; pos < token.size();) {
-        const int byte = byte_level_byte(unicode::next(token, pos));
+        // A vocabulary's spelling need not be UTF-8 to its end.
+        const bool whole = pos + unicode::length_of(token[pos]) <= token.size();
+        const int byte = whole ? byte_level_byte(unicode::next(token, pos)) : -1;
         if (byte < 0) {  // not in the alphabet: an added token, as it is
           b.assign(token);
           break;
@@ -190,6 +192,10 @@ void DecodeStream::transform(std::size_t step, std::string_view token, bool last
       replace_all(b, d.what, d.with);
       break;
     case Kind::kRegexReplace: {
+      if (unicode::valid_prefix(token) != token.size()) {  // a byte of a character: patterns see characters
+        b.assign(token);
+        break;
+      }
       b.clear();
       std::size_t from = 0;
       d.regex->for_each(token, [&](std::size_t begin, std::size_t end) {

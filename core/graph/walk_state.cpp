@@ -65,19 +65,21 @@ void WalkState::update_ready(std::uint32_t plan_node) {
   ready_ = ready ? ready_ | mask : ready_ & ~mask;
 }
 
-// Puts a value into an input of the current iteration. False when the node has it already or has run.
-bool WalkState::deliver(std::uint32_t input, const SignalValue& value) {
+// Puts a value, copied or moved, into an input of the current iteration. False (nothing changed) when the node has it
+// already or has run.
+template <class Value>
+bool WalkState::deliver(std::uint32_t input, Value&& value) {
   const PlanInput& target = plan_->inputs[input];
   const std::uint32_t plan_node = plan_->find(target.node);
   const std::uint64_t mask = bit(input - plan_->nodes[plan_node].inputs.begin);
   if ((completed_ & bit(plan_node)) != 0 || (present_[plan_node] & mask) != 0) return false;
-  values_[input] = value;
   present_[plan_node] |= mask;
   for (std::uint32_t external = target.externals.begin; external < target.externals.end; ++external) {
     if (externals_[external].present) continue;
     externals_[external].value = value;
     externals_[external].present = true;
   }
+  values_[input] = std::forward<Value>(value);
   update_ready(plan_node);
   return true;
 }
@@ -88,10 +90,7 @@ bool WalkState::ingest(std::uint32_t node, std::uint32_t signal, SignalValue&& v
   const PlanRange& inputs = plan_->nodes[plan_node].inputs;
   for (std::uint32_t input = inputs.begin; input < inputs.end; ++input) {
     if (plan_->inputs[input].signal != signal) continue;
-    if (deliver(input, value)) {
-      value.clear();
-      return true;
-    }
+    if (deliver(input, std::move(value))) return true;
     const std::uint32_t buffer = plan_->inputs[input].buffer;
     if (buffer == CAIRN_NONE || buffered_[buffer].present || loops_[plan_->nodes[plan_node].loop].ended) return false;
     buffered_[buffer].value = std::move(value);
@@ -145,6 +144,18 @@ void WalkState::complete(std::uint32_t node, std::span<OutputValue> outputs, std
   entity_completed(plan.loop, sink);
 }
 
+template <class Value>
+void WalkState::route_to_node(const PlanEdge& edge, Value&& value) {
+  if (deliver(edge.input, std::forward<Value>(value))) return;
+  if (edge.kind == PlanEdgeKind::kForward || buffered_[edge.buffer].present) {
+    const PlanInput& input = plan_->inputs[edge.input];
+    throw InternalError("Walk \"" + plan_->name() + "\": node \"" + plan_->node_name(plan_->find(input.node)) +
+                        "\" received signal \"" + plan_->signal_name(input.signal) + "\" twice in one iteration.");
+  }
+  buffered_[edge.buffer].value = std::forward<Value>(value);
+  buffered_[edge.buffer].present = true;
+}
+
 // Moves the value away.
 void WalkState::route(const PlanOutput& output, SignalValue& value, RoutedSink& sink) {
   routed_signals_ |= bit(output.signal);
@@ -156,15 +167,10 @@ void WalkState::route(const PlanOutput& output, SignalValue& value, RoutedSink& 
     switch (edge.kind) {
       case PlanEdgeKind::kForward:
       case PlanEdgeKind::kLoopBack:
-        if (!deliver(edge.input, value)) {
-          if (edge.kind == PlanEdgeKind::kForward || buffered_[edge.buffer].present) {
-            const PlanInput& input = plan_->inputs[edge.input];
-            throw InternalError("Walk \"" + plan_->name() + "\": node \"" + plan_->node_name(plan_->find(input.node)) +
-                                "\" received signal \"" + plan_->signal_name(input.signal) +
-                                "\" twice in one iteration.");
-          }
-          buffered_[edge.buffer].value = value;
-          buffered_[edge.buffer].present = true;
+        if (i + 1 == output.edges.end && !edge.persist && output.caught_by == CAIRN_NONE) {
+          route_to_node(edge, std::move(value));  // nobody needs it afterwards
+        } else {
+          route_to_node(edge, value);
         }
         break;
       case PlanEdgeKind::kEmit:
@@ -233,7 +239,7 @@ void WalkState::advance(std::uint32_t loop) {
   }
   for (const std::uint32_t buffer : plan.buffers) {
     if (!buffered_[buffer].present) continue;
-    deliver(plan_->buffers[buffer], buffered_[buffer].value);
+    deliver(plan_->buffers[buffer], std::move(buffered_[buffer].value));
     buffered_[buffer].reset();
   }
   for (const std::uint32_t external : plan.externals) {

@@ -97,7 +97,10 @@ class WalkState {
     }
   };
 
-  bool deliver(std::uint32_t input, const SignalValue& value);
+  template <class Value>
+  bool deliver(std::uint32_t input, Value&& value);
+  template <class Value>
+  void route_to_node(const PlanEdge& edge, Value&& value);
   void route(const PlanOutput& output, SignalValue& value, RoutedSink& sink);
   void entity_completed(std::uint32_t loop, RoutedSink& sink);
   void advance(std::uint32_t loop);

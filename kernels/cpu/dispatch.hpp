@@ -11,10 +11,18 @@
 
 namespace cairn::kernels {
 
+// Cache lines that a block kernel asks for while it works, `per_block` at each 32-block: what the next tiles will need.
+// The hardware follows a stream of weights only while it is first read and would idle while rows reuse a tile.
+struct Prefetch {
+  const std::uint8_t* from = nullptr;
+  int per_block = 0;
+};
+
 // out[r][t * 16 + lane], rows out_stride floats apart, for `rows` <= kMaxTileRows activation rows and `tiles` <=
 // kMaxTiles tiles. x is ActivationBlock[] for block types and float[] otherwise, rows x_stride bytes apart.
 using TileKernel = void (*)(const std::uint8_t* w, std::size_t tile_stride, int tiles, const std::uint8_t* x,
-                            std::size_t x_stride, int rows, std::int64_t k, float* out, std::int64_t out_stride);
+                            std::size_t x_stride, int rows, std::int64_t k, float* out, std::int64_t out_stride,
+                            Prefetch prefetch);
 
 struct LinearTable {
   TileKernel tile[kWeightTypeCount];

@@ -32,7 +32,7 @@ struct Call {
 };
 
 void run_tiles(const Call& c, const Segment& s, std::int64_t tile, int tiles, std::int64_t row, int rows, float* out,
-               std::int64_t out_stride) {
+               std::int64_t out_stride, Prefetch prefetch) {
   const std::uint8_t* x;
   std::size_t stride;
   if (weight_is_quantised(s.type)) {
@@ -43,7 +43,7 @@ void run_tiles(const Call& c, const Segment& s, std::int64_t tile, int tiles, st
     stride = static_cast<std::size_t>(c.x_stride) * sizeof(float);
   }
   c.linear->tile[static_cast<int>(s.type)](c.w->tile(s, tile), s.tile_stride, tiles, x, stride, rows, c.w->cols, out,
-                                           out_stride);
+                                           out_stride, prefetch);
 }
 
 // y or y + ..., for `count` outputs from `first` on.
@@ -82,6 +82,18 @@ void finish_glu(const Call& c, float* out, std::int64_t out_stride, std::int64_t
   }
 }
 
+// Row group `group` of `groups` asks for its share of the tiles after `tile`.
+Prefetch share_of_next(const Call& c, const Segment& s, std::int64_t tile, std::int64_t end, std::int64_t group,
+                       std::int64_t groups) {
+  const std::int64_t tiles = std::min<std::int64_t>(end - tile - kMaxTiles, kMaxTiles);
+  if (tiles <= 0) return {};
+  const auto lines = static_cast<std::int64_t>(s.tile_stride / 64) * tiles;
+  const std::int64_t per_block = (lines + groups * c.row_blocks - 1) / (groups * c.row_blocks);
+  const std::int64_t first = group * per_block * c.row_blocks;
+  if (first >= lines) return {};
+  return {c.w->tile(s, tile + kMaxTiles) + first * 64, static_cast<int>(per_block)};
+}
+
 // Tiles [begin, end) of one segment (pairs of gate and up for glu) against rows [row_begin, row_end).
 void run_item(const Call& c, const Segment& s, std::int64_t begin, std::int64_t end, std::int64_t row_begin,
               std::int64_t row_end) {
@@ -89,20 +101,22 @@ void run_item(const Call& c, const Segment& s, std::int64_t begin, std::int64_t 
   constexpr std::int64_t kOutStride = kMaxTiles * kTile;
   for (std::int64_t t = begin; t < end; t += kMaxTiles) {
     const int tiles = static_cast<int>(std::min<std::int64_t>(kMaxTiles, end - t));
+    const std::int64_t groups = (row_end - row_begin + kMaxTileRows - 1) / kMaxTileRows;
     for (std::int64_t row = row_begin; row < row_end; row += kMaxTileRows) {
+      const Prefetch prefetch = share_of_next(c, s, t, end, (row - row_begin) / kMaxTileRows, groups);
       const int rows = static_cast<int>(std::min<std::int64_t>(kMaxTileRows, row_end - row));
       if (c.finish != Finish::kGlu) {
-        run_tiles(c, s, t, tiles, row, rows, out, kOutStride);
+        run_tiles(c, s, t, tiles, row, rows, out, kOutStride, prefetch);
         const std::int64_t local = t * kTile;
         finish_rows(c, out, kOutStride, row, rows, s.first_row + local,
                     std::min<std::int64_t>(tiles * kTile, s.rows - local));
         continue;
       }
       if (c.w->segments.size() == 1) {
-        run_tiles(c, s, t, 2, row, rows, out, kOutStride);
+        run_tiles(c, s, t, 2, row, rows, out, kOutStride, prefetch);
       } else {
-        run_tiles(c, c.w->segments[0], t / 2, 1, row, rows, out, kOutStride);
-        run_tiles(c, c.w->segments[1], t / 2, 1, row, rows, out + kTile, kOutStride);
+        run_tiles(c, c.w->segments[0], t / 2, 1, row, rows, out, kOutStride, Prefetch{});
+        run_tiles(c, c.w->segments[1], t / 2, 1, row, rows, out + kTile, kOutStride, Prefetch{});
       }
       const std::int64_t first = t / 2 * kTile;
       finish_glu(c, out, kOutStride, row, rows, first, std::min<std::int64_t>(kTile, c.w->rows - first));

@@ -163,9 +163,13 @@ inline void block_step(F (&acc)[Rows][Tiles], const std::uint8_t* const (&tile)[
   }
 }
 
+inline void ask_for(Prefetch& p) {
+  for (int i = 0; i < p.per_block; ++i, p.from += 64) __builtin_prefetch(p.from, 0, 2);
+}
+
 template <WeightType Type, int Rows, int Tiles>
 void quantised_tile(const std::uint8_t* w, std::size_t tile_stride, const std::uint8_t* xs, std::size_t x_stride,
-                    std::int64_t k, float* out, std::int64_t out_stride) {
+                    std::int64_t k, float* out, std::int64_t out_stride, Prefetch prefetch) {
   using Format = FormatOf<Type>;
   constexpr std::size_t kCodeBytes = code_bytes(Type);
   const std::int64_t blocks = blocks_of(k);
@@ -185,6 +189,7 @@ void quantised_tile(const std::uint8_t* w, std::size_t tile_stride, const std::u
     for (int t = 0; t < Tiles; ++t) acc[r][t] = zero();
   }
   for (std::int64_t b = 0; b < blocks; ++b) {
+    ask_for(prefetch);
     block_step<Format, Rows, Tiles, 0>(acc, tile, codes, x, b);
     if constexpr (Format::kSub == 16) block_step<Format, Rows, Tiles, 1>(acc, tile, codes, x, b);
 #pragma GCC unroll 8
@@ -212,7 +217,7 @@ inline F load_weights(const std::uint8_t* p) {
 
 template <WeightType Type, int Rows, int Tiles>
 void float_tile(const std::uint8_t* w, std::size_t tile_stride, const std::uint8_t* xs, std::size_t x_stride,
-                std::int64_t k, float* out, std::int64_t out_stride) {
+                std::int64_t k, float* out, std::int64_t out_stride, Prefetch prefetch) {
   constexpr std::int64_t kStep = kTile * (Type == WeightType::kF32 ? 4 : 2);
   F acc[Rows][Tiles];
 #pragma GCC unroll 8
@@ -221,6 +226,7 @@ void float_tile(const std::uint8_t* w, std::size_t tile_stride, const std::uint8
     for (int t = 0; t < Tiles; ++t) acc[r][t] = zero();
   }
   for (std::int64_t i = 0; i < k; ++i) {
+    if (i % kBlock == 0) ask_for(prefetch);
     F weights[Tiles];
 #pragma GCC unroll 8
     for (int t = 0; t < Tiles; ++t) {
@@ -243,38 +249,39 @@ void float_tile(const std::uint8_t* w, std::size_t tile_stride, const std::uint8
 // Runs the largest register blocks of kUnrollRows rows by kUnrollTiles tiles that the instruction set has room for.
 template <WeightType Type, int Rows, int Tiles>
 inline void run_tile(const std::uint8_t* w, std::size_t tile_stride, const std::uint8_t* x, std::size_t x_stride,
-                     std::int64_t k, float* out, std::int64_t out_stride) {
+                     std::int64_t k, float* out, std::int64_t out_stride, Prefetch prefetch) {
   if constexpr (weight_is_quantised(Type)) {
-    quantised_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride);
+    quantised_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride, prefetch);
   } else {
-    float_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride);
+    float_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride, prefetch);
   }
 }
 
 // Exactly `rows` rows, 1 <= rows <= Rows.
 template <WeightType Type, int Rows, int Tiles>
 inline void run_rows(int rows, const std::uint8_t* w, std::size_t tile_stride, const std::uint8_t* x,
-                     std::size_t x_stride, std::int64_t k, float* out, std::int64_t out_stride) {
+                     std::size_t x_stride, std::int64_t k, float* out, std::int64_t out_stride, Prefetch prefetch) {
   if constexpr (Rows > 1) {
-    if (rows < Rows) return run_rows<Type, Rows - 1, Tiles>(rows, w, tile_stride, x, x_stride, k, out, out_stride);
+    if (rows < Rows)
+      return run_rows<Type, Rows - 1, Tiles>(rows, w, tile_stride, x, x_stride, k, out, out_stride, prefetch);
   }
-  run_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride);
+  run_tile<Type, Rows, Tiles>(w, tile_stride, x, x_stride, k, out, out_stride, prefetch);
 }
 
 template <WeightType Type>
 void tile_kernel(const std::uint8_t* w, std::size_t tile_stride, int tiles, const std::uint8_t* x, std::size_t x_stride,
-                 int rows, std::int64_t k, float* out, std::int64_t out_stride) {
+                 int rows, std::int64_t k, float* out, std::int64_t out_stride, Prefetch prefetch) {
   for (; rows > 0; rows -= kUnrollRows, x += kUnrollRows * x_stride, out += kUnrollRows * out_stride) {
     const int now = rows < kUnrollRows ? rows : kUnrollRows;
     int t = 0;
     for (; t + kUnrollTiles <= tiles; t += kUnrollTiles) {
       run_rows<Type, kUnrollRows, kUnrollTiles>(now, w + static_cast<std::size_t>(t) * tile_stride, tile_stride, x,
-                                                x_stride, k, out + t * kTile, out_stride);
+                                                x_stride, k, out + t * kTile, out_stride, prefetch);
     }
     if constexpr (kUnrollTiles > 1) {
       for (; t < tiles; ++t) {
         run_rows<Type, kUnrollRows, 1>(now, w + static_cast<std::size_t>(t) * tile_stride, tile_stride, x, x_stride, k,
-                                       out + t * kTile, out_stride);
+                                       out + t * kTile, out_stride, prefetch);
       }
     }
   }

@@ -28,6 +28,8 @@ struct M {
 };
 
 #define CAIRN_LANES for (int i = 0; i < 16; ++i)
+// Long functions stay calls: inlining them into every unrolled kernel would only cost minutes of compile time.
+#define CAIRN_CALL [[gnu::noinline]] inline
 
 inline F zero() {
   return F{};
@@ -46,7 +48,7 @@ inline void store(float* p, const F& a) {
   CAIRN_LANES p[i] = a.v[i];
 }
 // The first n lanes (0 <= n <= 16); the others read as zero.
-inline F load_n(const float* p, int n) {
+CAIRN_CALL F load_n(const float* p, int n) {
   F r;
   CAIRN_LANES r.v[i] = i < n ? p[i] : 0.0F;
   return r;
@@ -54,17 +56,17 @@ inline F load_n(const float* p, int n) {
 inline void store_n(float* p, const F& a, int n) {
   for (int i = 0; i < n; ++i) p[i] = a.v[i];
 }
-inline F load_f16(const std::uint16_t* p) {
+CAIRN_CALL F load_f16(const std::uint16_t* p) {
   F r;
   CAIRN_LANES r.v[i] = f16_to_f32(p[i]);
   return r;
 }
-inline F load_bf16(const std::uint16_t* p) {
+CAIRN_CALL F load_bf16(const std::uint16_t* p) {
   F r;
   CAIRN_LANES r.v[i] = bf16_to_f32(p[i]);
   return r;
 }
-inline void store_f16(std::uint16_t* p, const F& a) {
+CAIRN_CALL void store_f16(std::uint16_t* p, const F& a) {
   CAIRN_LANES p[i] = f32_to_f16(a.v[i]);
 }
 inline F add(const F& a, const F& b) {
@@ -82,13 +84,13 @@ inline F mul(const F& a, const F& b) {
   CAIRN_LANES r.v[i] = a.v[i] * b.v[i];
   return r;
 }
-inline F div(const F& a, const F& b) {
+CAIRN_CALL F div(const F& a, const F& b) {
   F r;
   CAIRN_LANES r.v[i] = a.v[i] / b.v[i];
   return r;
 }
 // a * b + c with one rounding.
-inline F fma(const F& a, const F& b, const F& c) {
+CAIRN_CALL F fma(const F& a, const F& b, const F& c) {
   F r;
   CAIRN_LANES r.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
   return r;
@@ -131,7 +133,7 @@ inline F select(const M& m, const F& a, const F& b) {
   return r;
 }
 // Nearest even; NaN and what int32 cannot hold give INT32_MIN.
-inline I to_int(const F& a) {
+CAIRN_CALL I to_int(const F& a) {
   I r;
   CAIRN_LANES r.v[i] =
       __builtin_fabsf(a.v[i]) < 2147483648.0F ? static_cast<std::int32_t>(__builtin_rintf(a.v[i])) : INT32_MIN;
@@ -143,13 +145,13 @@ inline F to_float(const I& a) {
   return r;
 }
 // a * 2^n for n in [-252, 254], rounded once even where the result is denormal.
-inline F scale_by_power(const F& a, const I& n) {
+CAIRN_CALL F scale_by_power(const F& a, const I& n) {
   F r;
   CAIRN_LANES r.v[i] = __builtin_scalbnf(a.v[i], n.v[i]);
   return r;
 }
 // Lane i + lane i + 8, then 4, 2, 1: the one summing tree of all kernels.
-inline float reduce_add(const F& a) {
+CAIRN_CALL float reduce_add(const F& a) {
   float t[8];
   for (int i = 0; i < 8; ++i) t[i] = a.v[i] + a.v[i + 8];
   for (int i = 0; i < 4; ++i) t[i] = t[i] + t[i + 4];
@@ -187,12 +189,12 @@ inline I add(const I& a, const I& b) {
   CAIRN_LANES r.v[i] = a.v[i] + b.v[i];
   return r;
 }
-inline F load_i8(const std::int8_t* p) {
+CAIRN_CALL F load_i8(const std::int8_t* p) {
   F r;
   CAIRN_LANES r.v[i] = static_cast<float>(p[i]);
   return r;
 }
-inline F load_u8(const std::uint8_t* p) {
+CAIRN_CALL F load_u8(const std::uint8_t* p) {
   F r;
   CAIRN_LANES r.v[i] = static_cast<float>(p[i]);
   return r;
@@ -207,19 +209,19 @@ inline W load_w(const std::uint8_t* p) {
   __builtin_memcpy(r.v, p, 64);
   return r;
 }
-inline W low_nibbles(const W& a) {
+CAIRN_CALL W low_nibbles(const W& a) {
   W r;
   for (int i = 0; i < 64; ++i) r.v[i] = a.v[i] & 15;
   return r;
 }
-inline W high_nibbles(const W& a) {
+CAIRN_CALL W high_nibbles(const W& a) {
   W r;
   for (int i = 0; i < 64; ++i) r.v[i] = a.v[i] >> 4;
   return r;
 }
 // low | ((bits moved so that bit `From` of each byte lands on bit 4) & Mask)
 template <int From, int Mask>
-inline W or_bits(const W& low, const W& bits) {
+CAIRN_CALL W or_bits(const W& low, const W& bits) {
   W r;
   for (int i = 0; i < 64; ++i) {
     const int moved = From <= 4 ? bits.v[i] << (4 - From) : bits.v[i] >> (From - 4);
@@ -229,7 +231,7 @@ inline W or_bits(const W& low, const W& bits) {
 }
 
 // Activations of one 32-block as 16-bit integers in k order.
-inline void store_activations(std::uint8_t* q, const I& first, const I& second) {
+CAIRN_CALL void store_activations(std::uint8_t* q, const I& first, const I& second) {
   std::int16_t t[32];
   CAIRN_LANES t[i] = static_cast<std::int16_t>(first.v[i]);
   CAIRN_LANES t[16 + i] = static_cast<std::int16_t>(second.v[i]);
@@ -247,7 +249,7 @@ inline Dot dot_start(std::int32_t block_sum) {
   CAIRN_LANES d.sum.v[i] = Shift < 0 ? 0 : -(block_sum << (Shift < 0 ? 0 : Shift));
   return d;
 }
-inline void dot_step(Dot& d, const W& w, const std::uint8_t* q, int group) {
+CAIRN_CALL void dot_step(Dot& d, const W& w, const std::uint8_t* q, int group) {
   std::int16_t x[4];
   __builtin_memcpy(x, q + group * 8, sizeof x);
   CAIRN_LANES d.sum.v[i] += w.v[4 * i] * x[0] + w.v[4 * i + 1] * x[1] + w.v[4 * i + 2] * x[2] + w.v[4 * i + 3] * x[3];
@@ -256,6 +258,7 @@ inline I dot_total(const Dot& d) {
   return d.sum;
 }
 
+#undef CAIRN_CALL
 #undef CAIRN_LANES
 
 }  // namespace

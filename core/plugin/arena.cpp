@@ -12,19 +12,38 @@ constexpr std::size_t kBlockAlignment = 64;
 
 Arena::Arena(std::size_t block_bytes) noexcept : first_block_bytes_(block_bytes == 0 ? kBlockAlignment : block_bytes) {
   table_.struct_size = sizeof(cairn_arena);
+  table_.alloc = alloc_for_plugin;
   table_.self = this;
-  table_.alloc = [](cairn_arena* arena, std::uint64_t size, std::uint64_t alignment) -> void* {
-    if (arena == nullptr) return nullptr;
-    try {
-      return static_cast<Table*>(arena)->self->alloc(size, alignment);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  };
 }
 
 Arena::~Arena() {
+  release_tensors();
   for (const Block& block : blocks_) ::operator delete (block.data, std::align_val_t{kBlockAlignment});
+}
+
+void* Arena::alloc_for_plugin(cairn_arena* table, std::uint64_t size, std::uint64_t alignment) {
+  Arena* arena = from_table(table);
+  if (arena == nullptr) return nullptr;
+  try {
+    return arena->alloc(size, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+Arena* Arena::from_table(cairn_arena* table) noexcept {
+  if (table == nullptr || table->alloc != alloc_for_plugin) return nullptr;
+  return static_cast<Table*>(table)->self;
+}
+
+void Arena::keep(Tensor* tensor) {
+  auto* kept = static_cast<KeptTensor*>(alloc(sizeof(KeptTensor), alignof(KeptTensor)));
+  kept_ = new (kept) KeptTensor{tensor, kept_};
+}
+
+void Arena::release_tensors() noexcept {
+  for (KeptTensor* kept = kept_; kept != nullptr; kept = kept->next) kept->tensor->release();
+  kept_ = nullptr;
 }
 
 void* Arena::alloc(std::size_t size, std::size_t alignment) {
@@ -62,6 +81,7 @@ cairn_str Arena::copy(cairn_str text) {
 }
 
 void Arena::reset() noexcept {
+  release_tensors();
   block_ = 0;
   offset_ = 0;
   full_bytes_ = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/abi.h"
+#include "core/tensor/tensor.hpp"
 
 namespace cairn {
 
@@ -39,8 +40,15 @@ class Arena {
   // A copy of the text, for answers that outlive the original.
   cairn_str copy(cairn_str text);
 
-  // Everything allocated is gone; the blocks stay.
+  // Takes over one reference, which is released at reset() or destruction. Throws std::bad_alloc; the reference is the
+  // caller's then.
+  void keep(Tensor* tensor);
+
+  // Everything allocated is gone and every kept tensor released; the blocks stay.
   void reset() noexcept;
+
+  // The arena that a plugin's table belongs to, or nullptr when it is none of this host's.
+  static Arena* from_table(cairn_arena* table) noexcept;
 
   std::size_t used() const noexcept;      // bytes handed out since the last reset, alignment included
   std::size_t capacity() const noexcept;  // bytes held from the heap
@@ -56,11 +64,19 @@ class Arena {
     std::size_t size;
   };
 
+  struct KeptTensor {
+    Tensor* tensor;
+    KeptTensor* next;
+  };
+  static void* alloc_for_plugin(cairn_arena* table, std::uint64_t size, std::uint64_t alignment);
+  void release_tensors() noexcept;
+
   std::size_t first_block_bytes_;
   std::vector<Block> blocks_;
   std::size_t block_ = 0;       // the one in use
   std::size_t offset_ = 0;      // within it
   std::size_t full_bytes_ = 0;  // of the blocks before it
+  KeptTensor* kept_ = nullptr;  // a list within the blocks
   Table table_;
 };
 

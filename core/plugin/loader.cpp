@@ -218,11 +218,9 @@ const cairn_model_api& PluginLibrary::model_api() const {
     }
   };
   require(model_api_.open != nullptr, "open");
-  require(model_api_.close != nullptr, "close");
   require(model_api_.describe != nullptr, "describe");
   require(model_api_.initial_forward_args != nullptr, "initial_forward_args");
   require(model_api_.create_node != nullptr, "create_node");
-  require(model_api_.destroy_node != nullptr, "destroy_node");
   return model_api_;
 }
 

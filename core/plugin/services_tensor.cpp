@@ -4,11 +4,12 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <new>
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/plugin/arena.hpp"
 #include "core/plugin/host_services.hpp"
 #include "core/plugin/plugin_mapping.hpp"
 #include "core/plugin/service_tables.hpp"
@@ -78,12 +79,25 @@ cairn_status wrap(const cairn_tensor_view* foreign, void (*destroy)(void*), void
   });
 }
 
+void give(cairn_arena* table, cairn_tensor* tensor) {
+  if (tensor == nullptr) return;
+  try {
+    if (Arena* arena = Arena::from_table(table)) return arena->keep(Tensor::from_handle(tensor));
+    log(LogLevel::kError, "plugin", "tensor.give was called with an arena that is not the host's; the tensor leaks.");
+  } catch (const std::bad_alloc&) {
+    // Releasing it would leave the plugin's views of it dangling; a leak is the lesser harm.
+    log(LogLevel::kError, "plugin", "tensor.give found no memory to remember the tensor; it leaks.");
+  }
+}
+
 // In front of every allocation of "cairn.memory"; as large as the largest alignment, so that it keeps the payload's.
 struct alignas(64) MemoryHeader {
   void* block;
   std::uint64_t size;
   std::shared_ptr<MemoryAccount> account;
 };
+
+constexpr std::uint64_t kMaxAllocation = std::uint64_t{1} << 39;
 
 cairn_status allocate(cairn_device device, std::uint64_t size, std::uint64_t alignment, void** out_owned) {
   return guard("memory.allocate", [&] {
@@ -94,7 +108,7 @@ cairn_status allocate(cairn_device device, std::uint64_t size, std::uint64_t ali
     }
     require_cpu(device);
     const std::uint64_t align = std::max<std::uint64_t>(alignment, alignof(MemoryHeader));
-    if (size > std::numeric_limits<std::int64_t>::max() - 3 * align) {
+    if (size > kMaxAllocation) {
       throw ResourceExhausted(fmt::format("{} bytes are more than any memory holds", size));
     }
     const std::uint64_t total = (align + size + align - 1) / align * align;
@@ -153,6 +167,7 @@ const cairn_tensor_service kTensorService = {
     .view = view,
     .slice = slice,
     .wrap = wrap,
+    .give = give,
 };
 
 const cairn_memory_service kMemoryService = {

@@ -13,6 +13,7 @@ namespace cairn {
 namespace {
 
 constexpr std::size_t kScratchAlignment = 64;
+constexpr std::size_t kMaxScratchBytes = std::size_t{1} << 40;
 
 ThreadContext& context() noexcept {
   thread_local ThreadContext current;
@@ -49,7 +50,7 @@ void* thread_scratch(std::size_t bytes) {
   // Grown by half at least, so that slowly rising demands settle after a few calls.
   std::size_t wanted = bytes < scratch.size + scratch.size / 2 ? scratch.size + scratch.size / 2 : bytes;
   wanted = (wanted + kScratchAlignment) / kScratchAlignment * kScratchAlignment;
-  void* data = wanted < bytes ? nullptr : std::aligned_alloc(kScratchAlignment, wanted);
+  void* data = bytes > kMaxScratchBytes ? nullptr : std::aligned_alloc(kScratchAlignment, wanted);
   if (data == nullptr) {
     throw ResourceExhausted(fmt::format("No memory for {} bytes of scratch space; lower max_batch_tokens.", bytes));
   }

@@ -86,7 +86,10 @@ void Generation::on_output(std::size_t index) {
   if (!stopped && batch_.result) {
     const RequestResult& result = *batch_.result;
     if (result.reason == FinishReason::kError) {
-      if (!result.client_error) log(LogLevel::kError, "openai", "Request " + id_ + " failed: " + result.error);
+      if (!result.client_error) {
+        log(LogLevel::kError, "openai",
+            "Request " + exchange_->request().request_id + " (" + id_ + ") failed: " + result.error);
+      }
       fail(result.client_error ? ApiError(400, "invalid_request", result.error)
                                : ApiError(500, "internal_error", "The model failed on this request."),
            RequestEnd::kError);

@@ -1,0 +1,5 @@
+if(CAIRN_FUZZ)
+  add_library(cairn_fuzz_host_fakes STATIC ${CMAKE_SOURCE_DIR}/tests/unit/host/fake_runtime.cpp)
+  target_link_libraries(cairn_fuzz_host_fakes PUBLIC cairn_openai)
+endif()
+cairn_fuzz(fuzz_http_body SOURCES http_body.cpp DEPS cairn_openai cairn_fuzz_host_fakes)

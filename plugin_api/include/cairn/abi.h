@@ -228,7 +228,8 @@ typedef struct cairn_map {
 } cairn_map;
 typedef struct cairn_opaque {
   void* object;
-  void (*destroy)(void* object); /* may run on any thread; the host keeps the library mapped until it has run */
+  /* The host keeps the library mapped until it has run. [thread: any] [state: loaded, open, bound, running, draining] */
+  void (*destroy)(void* object);
 } cairn_opaque;
 typedef union cairn_value_payload {
   int64_t integer;
@@ -852,7 +853,7 @@ typedef struct cairn_forward_args {
 
 /* Host memory that lives until the end of the step (node hooks) or of the call (model hooks). All variable-size answers
  * of a plugin go here, so nothing is freed across the boundary and a steady step allocates nothing.
- * [thread: that of the call it was passed to] */
+ * [thread: that of the call it was passed to] [state: open, bound, running, draining] */
 typedef struct cairn_arena {
   uint64_t struct_size;
   /* `size` bytes aligned to `alignment` (a power of two, at most 64), uninitialised; NULL when out of memory. */
@@ -1524,7 +1525,7 @@ typedef struct cairn_position_api {
  * whose prompt is scored, none of a non-final chunk. */
 typedef struct cairn_sampler_api {
   uint64_t struct_size;
-  /* Rows of logits this step needs (S). 0: skip the head; sample may still be called with an empty tensor. */
+  /* Rows of logits this step needs (S), at most the step's tokens. 0: skip the head; sample may still be called with an empty tensor. */
   cairn_status (*num_logit_rows)(cairn_resource* self, cairn_step_context* context, int64_t* out);
   /* Gathers those S rows from the step's packed hidden states: hidden [T, n] float32 to out [S, n]. */
   cairn_status (*select_hidden)(cairn_resource* self, cairn_step_context* context, const cairn_tensor_view* hidden,
@@ -1598,7 +1599,7 @@ typedef struct cairn_status_service {
   cairn_str (*last)(void);
 } cairn_status_service;
 
-/* "cairn.tensor": host tensors. [thread: any] [state: open, bound, running, draining] */
+/* "cairn.tensor": host tensors. [thread: any] [state: loaded, open, bound, running, draining] */
 #define CAIRN_TENSOR_INTERFACE "cairn.tensor"
 #define CAIRN_TENSOR_REVISION 1
 typedef struct cairn_tensor_service {
@@ -1616,11 +1617,12 @@ typedef struct cairn_tensor_service {
   cairn_status (*wrap)(const cairn_tensor_view* view, void (*destroy)(void* context), void* context,
                        cairn_tensor** out_owned);
   /* Hands one reference to an arena, which releases it when it ends: how a tensor made for an output is let go. NULL: the
-   * host does not offer it, and the plugin copies into the arena instead. [thread: that of the arena] */
+   * host does not offer it, and the plugin copies into the arena instead. [thread: that of the arena's call] */
   void (*give)(struct cairn_arena* arena, cairn_tensor* tensor);
 } cairn_tensor_service;
 
-/* "cairn.memory": memory that outlives a step, counted for the model. [thread: any] [state: open, bound, running] */
+/* "cairn.memory": memory that outlives a step, counted for the model. [thread: any]
+ * [state: loaded, open, bound, running] */
 #define CAIRN_MEMORY_INTERFACE "cairn.memory"
 #define CAIRN_MEMORY_REVISION 1
 typedef struct cairn_memory_service {
@@ -1631,14 +1633,15 @@ typedef struct cairn_memory_service {
   cairn_status (*capacity)(cairn_device device, uint64_t* out_free, uint64_t* out_total);
 } cairn_memory_service;
 
-/* "cairn.weights": the open weights of a model: a GGUF file, a safetensors file or a Hugging Face directory.
- * [thread: any] [state: open, bound] */
-#define CAIRN_WEIGHTS_INTERFACE "cairn.weights"
-#define CAIRN_WEIGHTS_REVISION 1
+/* The format of open weights. */
 enum { CAIRN_WEIGHTS_GGUF = 1, CAIRN_WEIGHTS_SAFETENSORS = 2 };
 /* How prepack lays rows out. GATED: the first half of the rows is the gate, the second the up projection, for
  * ops.linear_gated. */
 enum { CAIRN_PREPACK_PLAIN = 0, CAIRN_PREPACK_GATED = 1 };
+/* "cairn.weights": the open weights of a model: a GGUF file, a safetensors file or a Hugging Face directory.
+ * [thread: any] [state: loaded, open, bound] */
+#define CAIRN_WEIGHTS_INTERFACE "cairn.weights"
+#define CAIRN_WEIGHTS_REVISION 1
 typedef struct cairn_weights_service {
   uint64_t struct_size;
   /* CAIRN_WEIGHTS_*. */
@@ -1646,7 +1649,8 @@ typedef struct cairn_weights_service {
   /* "llama", "LlamaForCausalLM", ...; empty when the file does not say. */
   cairn_str (*architecture)(const cairn_weights* weights);
   /* Metadata by key: GGUF keys as they are; for directories a dotted path into config.json ("rope_scaling.factor").
-   * NOT_FOUND when absent. Long GGUF arrays are given by array_i32 and array_f32. Valid until close. */
+   * ("architectures.0" indexes a list). NOT_FOUND when absent. An array is a LIST, one of bytes is BYTES. Valid until
+   * close. */
   cairn_status (*metadata)(const cairn_weights* weights, cairn_str key, cairn_value* out);
   uint64_t (*tensor_count)(const cairn_weights* weights);
   cairn_status (*tensor_name)(const cairn_weights* weights, uint64_t index, cairn_str* out);
@@ -1712,7 +1716,8 @@ typedef struct cairn_threads_service {
   /* Runs fn(argument, i) for i in [0, n) on the pool, the caller included; returns when all are done. Not re-entrant.
    * [thread: device, control] [state: open, bound, running, draining] */
   cairn_status (*parallel_for)(int32_t n, void (*fn)(void* argument, int32_t index), void* argument);
-  /* Runs fn(argument) on the model's control thread soon; dropped when the model is gone. [thread: any] */
+  /* Runs fn(argument) on the model's control thread soon; dropped when the model is gone. [thread: any]
+   * [state: open, bound, running, draining] */
   cairn_status (*post)(cairn_model* model, void (*fn)(void* argument), void* argument);
 } cairn_threads_service;
 
@@ -1727,7 +1732,7 @@ typedef struct cairn_random_service {
   cairn_status (*normal)(uint64_t seed, uint64_t offset, float* out, uint64_t n);
 } cairn_random_service;
 
-/* "cairn.tokenizer". [thread: any] [state: open, bound, running, draining] */
+/* "cairn.tokenizer". [thread: any] [state: loaded, open, bound, running, draining] */
 #define CAIRN_TOKENIZER_INTERFACE "cairn.tokenizer"
 #define CAIRN_TOKENIZER_REVISION 1
 typedef struct cairn_tokenizer_service {
@@ -1747,7 +1752,7 @@ typedef struct cairn_tokenizer_service {
   cairn_i32_span (*end_tokens)(const cairn_tokenizer* tokenizer);
 } cairn_tokenizer_service;
 
-/* "cairn.chat_template". [thread: any] [state: open, bound, running, draining] */
+/* "cairn.chat_template". [thread: any] [state: loaded, open, bound, running, draining] */
 #define CAIRN_CHAT_TEMPLATE_INTERFACE "cairn.chat_template"
 #define CAIRN_CHAT_TEMPLATE_REVISION 1
 typedef struct cairn_chat_template_service {

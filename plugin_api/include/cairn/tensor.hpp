@@ -134,7 +134,7 @@ class Tensor {
     }
     Tensor part(*this);
     if (d != 0 && part.view_.strides == nullptr) part.make_strides();
-    const std::int64_t step = d == 0 && view_.strides == nullptr ? row_elements() : strides_[d];
+    const std::int64_t step = part.view_.strides == nullptr ? row_elements() : part.strides_[d];
     part.view_.byte_offset += static_cast<std::uint64_t>(start * step) * (view_.dtype.bits / 8);
     part.shape_[d] = end - start;
     return part;

@@ -9,9 +9,8 @@
 namespace cairn {
 namespace {
 
-void fail_row(EngineRow& row, std::string_view error, bool client_error) {
+void fail_row(EngineRow& row, std::string_view error) {
   row.failed = true;
-  row.client_error = client_error;
   row.error.assign(error);
 }
 
@@ -75,7 +74,7 @@ void Engine::run(const NodeRunner& node, std::uint32_t walk, std::span<EngineRow
     try {
       batched = can_batch(node, walk, rows);
     } catch (const std::exception& error) {
-      for (EngineRow& row : rows) fail_row(row, error.what(), false);
+      for (EngineRow& row : rows) fail_row(row, error.what());
       return;
     }
   }
@@ -88,10 +87,8 @@ void Engine::run(const NodeRunner& node, std::uint32_t walk, std::span<EngineRow
     } catch (const Cancelled&) {
       for (EngineRow& row : rows.subspan(first)) row.skipped = true;
       break;
-    } catch (const InvalidArgument& error) {
-      for (EngineRow& row : batch) fail_row(row, error.what(), batch.size() == 1);
     } catch (const std::exception& error) {
-      for (EngineRow& row : batch) fail_row(row, error.what(), false);
+      for (EngineRow& row : batch) fail_row(row, error.what());
     }
     context_.in_forward = false;
   }
@@ -246,7 +243,7 @@ void Engine::collect(const NodeRunner& node, const cairn_engine_inputs& inputs, 
     auto results = arena_span<cairn_row_result>(arena_, rows.size());
     check_status(api.postprocess(node.node(), &inputs, &output, results.data()), "postprocess");
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (results[i].row_status != CAIRN_ROW_OK) fail_row(rows[i], from_abi_str(results[i].error), false);
+      if (results[i].row_status != CAIRN_ROW_OK) fail_row(rows[i], from_abi_str(results[i].error));
     }
   }
   if (api.batch_postprocess != nullptr) {
@@ -313,7 +310,7 @@ void Engine::check_stops(const NodeRunner& node, const cairn_engine_inputs& inpu
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].step.last_chunk) continue;
     if (results[i].row_status != CAIRN_ROW_OK) {
-      fail_row(rows[i], from_abi_str(results[i].error), false);
+      fail_row(rows[i], from_abi_str(results[i].error));
       continue;
     }
     rows[i].stops = results[i].stops;

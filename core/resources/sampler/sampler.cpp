@@ -193,9 +193,11 @@ void Sampler::plan(const ResourceStep& step, StepContext& context) {
     if (row >= rows || !context.rows[row].prompt) continue;
     const Request& request = request_of(context.rows[row].request);
     if (request.prompt_logprobs < 0 || request.prompt_ids.empty()) continue;
+    // The last token of a prompt predicts the first output token, which is sampled, not scored.
+    const std::int64_t count = layout.rows[i].q_count - (context.rows[row].last_chunk ? 1 : 0);
     row_plans_[row].score_row = static_cast<std::int32_t>(logit_tokens_.size());
-    row_plans_[row].score_count = layout.rows[i].q_count;
-    for (std::int64_t t = 0; t < layout.rows[i].q_count; ++t) logit_tokens_.push_back(layout.rows[i].q_start + t);
+    row_plans_[row].score_count = count;
+    for (std::int64_t t = 0; t < count; ++t) logit_tokens_.push_back(layout.rows[i].q_start + t);
   }
 }
 

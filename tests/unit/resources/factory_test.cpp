@@ -109,6 +109,12 @@ TEST(ResourceFactory, SaysWhatItDoesNotDriveYet) {
   cairn_slot_state_config config{};
   config.struct_size = sizeof(config);
   config.max_slots = 2;
+  const std::int64_t shape = 4;
+  cairn_state_block block{};
+  block.name = str("state");
+  block.dtype = {CAIRN_DTYPE_FLOAT, 32, 1};
+  block.shape = {&shape, 1};
+  config.tensors = {&block, 1, sizeof(block)};
   recurrent.resource.kind = CAIRN_RESOURCE_SLOT_STATE;
   recurrent.resource.config = &config;
   EXPECT_THROW(build_resources(recurrent.spec(), {}, options()), NotSupported);

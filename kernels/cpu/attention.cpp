@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/attention_tile.hpp"
 #include "kernels/cpu/dispatch.hpp"
+#include "kernels/cpu/row_items.hpp"
 #include "kernels/cpu/types.hpp"
 
 namespace cairn::kernels {
@@ -15,6 +16,8 @@ namespace {
 
 // With fewer tiles than this per thread, tiles are also split over key partitions.
 constexpr std::int64_t kTilesPerThread = 4;
+// Elements of a key converted at a time before they are spread over its column.
+constexpr std::int64_t kColumn = 128;
 
 std::int64_t pad16(std::int64_t n) {
   return (n + 15) / 16 * 16;
@@ -101,18 +104,24 @@ void check_layout(const KvLayout& l) {
   }
 }
 
-void store_element(KvType type, std::uint8_t* p, float v) {
+// n elements as the cache stores them.
+void convert(const ElementTable& table, KvType type, const float* x, std::int64_t n, std::uint8_t* to) {
   if (type == KvType::kF32) {
-    std::memcpy(p, &v, sizeof v);
-    return;
-  }
-  std::uint16_t h;
-  if (type == KvType::kF16) {
-    h = f32_to_f16(v > 65504.0F ? 65504.0F : (v < -65504.0F ? -65504.0F : v));
+    std::memcpy(to, x, static_cast<std::size_t>(n) * sizeof(float));
+  } else if (type == KvType::kF16) {
+    table.to_f16(x, reinterpret_cast<std::uint16_t*>(to), n);
   } else {
-    h = f32_to_bf16(v);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint16_t h = f32_to_bf16(x[i]);
+      std::memcpy(to + i * 2, &h, sizeof h);
+    }
   }
-  std::memcpy(p, &h, sizeof h);
+}
+
+// Elements of `Bytes` bytes, kKeyGroup apart: a key's column in its group.
+template <std::int64_t Bytes>
+void scatter(const std::uint8_t* from, std::int64_t n, std::uint8_t* to) {
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * kKeyGroup * Bytes, from + i * Bytes, Bytes);
 }
 
 float load_element(KvType type, const std::uint8_t* p) {
@@ -150,31 +159,37 @@ std::size_t kv_page_bytes(const KvLayout& layout) {
 void kv_write(const KvLayout& layout, void* base, std::size_t page_stride_bytes, const float* k, std::int64_t k_stride,
               const float* v, std::int64_t v_stride, const std::int64_t* slots, std::int64_t n,
               const Parallel& parallel) {
-  const auto write = [&](int i, int) {
+  const ElementTable& table = element_table(active_isa());
+  const std::size_t size = element_bytes(layout.type);
+  const auto write = [&](std::int64_t i) {
     const std::int64_t slot = slots[i];
     if (slot < 0) return;
     std::uint8_t* page =
         static_cast<std::uint8_t*>(base) + static_cast<std::size_t>(slot / layout.page_size) * page_stride_bytes;
     const std::int64_t token = slot % layout.page_size;
-    const std::size_t size = element_bytes(layout.type);
     for (std::int64_t h = 0; h < layout.kv_heads; ++h) {
       const float* key = k + i * k_stride + h * layout.head_dim;
-      const float* value = v + i * v_stride + h * layout.head_dim;
       std::uint8_t* k_to = page + k_offset(layout, h, token, 0);
-      std::uint8_t* v_to = page + v_offset(layout, h, token, 0);
-      for (std::int64_t d = 0; d < layout.head_dim; ++d) {
-        store_element(layout.type, k_to + static_cast<std::size_t>(d * kKeyGroup) * size, key[d]);
-        store_element(layout.type, v_to + static_cast<std::size_t>(d) * size, value[d]);
+      for (std::int64_t d = 0; d < layout.head_dim; d += kColumn) {
+        alignas(64) std::uint8_t column[kColumn * sizeof(float)];
+        const std::int64_t count = std::min(kColumn, layout.head_dim - d);
+        convert(table, layout.type, key + d, count, column);
+        std::uint8_t* to = k_to + static_cast<std::size_t>(d * kKeyGroup) * size;
+        if (size == 4) {
+          scatter<4>(column, count, to);
+        } else {
+          scatter<2>(column, count, to);
+        }
       }
+      std::uint8_t* v_to = page + v_offset(layout, h, token, 0);
+      convert(table, layout.type, v + i * v_stride + h * layout.head_dim, layout.head_dim, v_to);
       const std::size_t used = static_cast<std::size_t>(layout.head_dim) * size;
       std::memset(v_to + used, 0, static_cast<std::size_t>(pad16(layout.head_dim)) * size - used);
     }
   };
-  if (n < 16) {
-    for (std::int64_t i = 0; i < n; ++i) write(static_cast<int>(i), 0);
-  } else {
-    parallel.for_each(static_cast<int>(n), write);
-  }
+  for_each_row_range(parallel, n, layout.kv_heads * layout.head_dim, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) write(i);
+  });
 }
 
 void kv_copy_page(const KvLayout& layout, void* base, std::size_t page_stride_bytes, std::int64_t from,

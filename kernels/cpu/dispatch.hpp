@@ -46,6 +46,8 @@ struct ElementTable {
   // y[i] = exp((x[i] - max) * factor), NaN in x giving 0; sums[b] = the sum of the b-th run of kSumRun elements.
   void (*exp_runs)(const float* x, std::int64_t n, float max, float factor, float* y, float* sums);
   void (*exp)(const float* x, float* y, std::int64_t n);
+  // Half precision, nearest even, saturating at +-65504; NaN stays NaN.
+  void (*to_f16)(const float* x, std::uint16_t* y, std::int64_t n);
 };
 
 // Elements per partial sum of exp_runs.

@@ -186,8 +186,25 @@ void exp_runs(const float* x, std::int64_t n, float max_value, float factor, flo
   }
 }
 
+void to_f16_row(const float* x, std::uint16_t* y, std::int64_t n) {
+  const F limit = set1(65504.0F);
+  const F lowest = set1(-65504.0F);
+  for (std::int64_t i = 0; i < n; i += 16) {
+    const int left = lanes_left(n, i);
+    // The value second: minimum and maximum return the second operand on NaN.
+    const F v = max(lowest, min(limit, load_n(x + i, left)));
+    if (left == 16) {
+      store_f16(y + i, v);
+    } else {
+      std::uint16_t last[16];
+      store_f16(last, v);
+      for (int lane = 0; lane < left; ++lane) y[i + lane] = last[lane];
+    }
+  }
+}
+
 const ElementTable kElementTable = {activate_row,   gated_row, add_row, mul_row,  scale_row, softcap_row, rms_norm_row,
-                                    layer_norm_row, rope_row,  max_row, find_row, exp_runs,  exp_row};
+                                    layer_norm_row, rope_row,  max_row, find_row, exp_runs,  exp_row,     to_f16_row};
 
 }  // namespace
 }  // namespace cairn::kernels

@@ -2,6 +2,7 @@
 #include "kernels/cpu/linear.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "kernels/cpu/dispatch.hpp"
 #include "kernels/cpu/packed_matrix.hpp"
@@ -127,6 +128,10 @@ void run_item(const Call& c, const Segment& s, std::int64_t begin, std::int64_t 
 void run(const PackedMatrix& matrix, Finish finish, Activation act, const float* x, std::int64_t m,
          std::int64_t x_stride, float* y, std::int64_t y_stride, const float* bias, void* scratch,
          const Parallel& parallel) {
+  if (matrix.is_glu() != (finish == Finish::kGlu)) {
+    throw std::invalid_argument(
+        "linear: a matrix packed with pack_glu goes to linear_glu, and every other matrix to linear or linear_add.");
+  }
   if (m <= 0 || matrix.rows() == 0) return;
   const Isa isa = active_isa();
   const PackedMatrix::Impl& w = *matrix.impl();

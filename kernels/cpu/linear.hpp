@@ -62,7 +62,7 @@ std::size_t linear_scratch_bytes(const PackedMatrix& w, std::int64_t m, int thre
 
 // y[r][0..rows) = W x[r] (+ bias) for r in [0, m). Strides are in floats. bias is [rows] or null.
 // scratch holds at least linear_scratch_bytes(w, m, parallel.threads) and is used by one call at a time.
-// x and y must not overlap.
+// x and y must not overlap. A matrix from pack_glu here, or another one in linear_glu: std::invalid_argument.
 void linear(const PackedMatrix& w, const float* x, std::int64_t m, std::int64_t x_stride, float* y,
             std::int64_t y_stride, const float* bias, void* scratch, const Parallel& parallel);
 

@@ -275,6 +275,17 @@ TEST(Linear, NotANumberStaysInItsRow) {
   });
 }
 
+TEST(Linear, RefusesAGatedMatrixInThePlainProductAndTheReverse) {
+  const std::vector<float> w(32, 1.0F);
+  const MatrixSource source{WeightType::kF32, w.data(), 16, 0};
+  const PackedMatrix plain = PackedMatrix::pack({&source, 1}, 2, serial());
+  const PackedMatrix gated = PackedMatrix::pack_glu(source, source, 2, serial());
+  std::vector<float> y(16);
+  std::uint8_t scratch[64];
+  EXPECT_THROW(linear(gated, w.data(), 1, 2, y.data(), 16, nullptr, scratch, serial()), std::invalid_argument);
+  EXPECT_THROW(linear_swiglu(plain, w.data(), 1, 2, y.data(), 16, scratch, serial()), std::invalid_argument);
+}
+
 TEST(Linear, PackingRefusesImpossibleSources) {
   const float w[4] = {1, 2, 3, 4};
   const MatrixSource no_data{WeightType::kF32, nullptr, 2, 0};

@@ -70,9 +70,11 @@ struct SliceBounds {
 };
 
 int64_t slice_number(const Value& value, int64_t when_missing) {
-  if (value.is_none()) return when_missing;
-  if (value.is_integral()) return value.as_int();
-  throw RenderError("slice indices must be integers or None or have an __index__ method");
+  return value.is_none() ? when_missing : value.as_int();
+}
+
+bool is_slice_bound(const Value& value) {
+  return value.is_none() || value.is_integral();
 }
 
 SliceBounds resolve_slice(const Value& start_value, const Value& stop_value, const Value& step_value, size_t length) {
@@ -127,6 +129,10 @@ Value get_item(const Value& object, const Value& key) {
 
 Value get_slice(const Value& object, const Value& start, const Value& stop, const Value& step) {
   if (object.is_undefined()) fail_undefined(object);
+  // Jinja takes the TypeError of a bad bound for a missing item.
+  if (!is_slice_bound(start) || !is_slice_bound(stop) || !is_slice_bound(step)) {
+    return Value::undefined(object_description(object) + " has no element slice");
+  }
   if (object.is_string()) {
     const String& string = object.string();
     const SliceBounds bounds = resolve_slice(start, stop, step, length_of(object));

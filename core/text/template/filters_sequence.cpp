@@ -5,6 +5,7 @@
 #include "core/text/template/builtins.hpp"
 #include "core/text/template/interpreter.hpp"
 #include "core/text/template/operators.hpp"
+#include "core/text/template/text_tools.hpp"
 #include "core/text/template/unicode.hpp"
 
 namespace cairn::tmpl {
@@ -52,25 +53,22 @@ Value sort(Interpreter&, const Value& input, CallArgs& args) {
   style.case_sensitive = parameters.truth(1, false);
   const Value path = parameters.get(2, Value());
   std::vector<std::pair<Value, Value>> keyed;
-  if (path.is_string() && path.text().find(',') != std::string::npos) {
-    // Several attributes: the key is the list of their values.
-    std::vector<std::string> paths;
-    for (size_t at = 0; at <= path.text().size();) {
-      const size_t comma = std::min(path.text().find(',', at), path.text().size());
-      paths.push_back(path.text().substr(at, comma - at));
-      at = comma + 1;
-    }
-    for (Value& item : iterate(input)) {
-      std::vector<Value> keys;
-      for (const std::string& one : paths) {
-        style.path = Value(one);
-        keys.push_back(style.key(item));
-      }
-      keyed.emplace_back(Value::list(std::move(keys)), std::move(item));
-    }
+  // The key is the list of the values of all attributes named, even when it is one: lists compare their items with ==
+  // first, so that items without the attribute are simply equal.
+  std::vector<Value> paths;
+  if (path.is_string()) {
+    for (std::string_view one : split_text(path.text(), ",", -1)) paths.emplace_back(one);
   } else {
-    style.path = path;
-    keyed = with_keys(iterate(input), style);
+    paths.push_back(path);
+  }
+  for (Value& item : iterate(input)) {
+    charge_work(1);
+    std::vector<Value> keys;
+    for (const Value& one : paths) {
+      style.path = one;
+      keys.push_back(style.key(item));
+    }
+    keyed.emplace_back(Value::list(std::move(keys)), std::move(item));
   }
   sort_by_key(keyed, parameters.truth(0, false));
   std::vector<Value> sorted;

@@ -33,7 +33,7 @@ std::optional<Value> MacroObject::attribute(std::string_view name) const {
   if (name == "arguments") {
     std::vector<Value> names;
     for (const std::string& parameter : macro_.parameter_names) names.emplace_back(parameter);
-    return Value::list(std::move(names));
+    return Value::tuple(std::move(names));
   }
   if (name == "caller") return Value(macro_.uses_caller);
   if (name == "catch_kwargs") return Value(macro_.uses_kwargs);

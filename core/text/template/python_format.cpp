@@ -32,7 +32,10 @@ class PercentArguments {
     return *found;
   }
   void check_all_used() const {
-    if (is_tuple_ ? used_ < value_.as_sequence().items.size() : used_ == 0 && !value_.is_dict() && !value_.is_list()) {
+    // One argument that could be subscripted may go unused: Python takes it for a mapping.
+    const bool subscriptable =
+        value_.is_dict() || value_.is_list() || value_.is_undefined() || value_.is_kind(SequenceKind::kRange);
+    if (is_tuple_ ? used_ < value_.as_sequence().items.size() : used_ == 0 && !subscriptable) {
       throw RenderError("not all arguments converted during string formatting");
     }
   }

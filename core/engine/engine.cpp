@@ -47,9 +47,11 @@ void Engine::prepare(const NodeRunner& node, std::span<const cairn_row_signals> 
     out[i] = cairn_node_inputs{};
     out[i].graph_walk = rows[i].graph_walk;
   }
-  check_status(node.api().prepare_inputs(node.node(), {rows.data(), rows.size(), sizeof(cairn_row_signals)},
-                                         arena.table(), out.data(), sizeof(cairn_node_inputs)),
-               "prepare_inputs of node '" + node.name() + "'");
+  // The message is built only when it is needed: a string per step would be an allocation per step.
+  const cairn_status status =
+      node.api().prepare_inputs(node.node(), {rows.data(), rows.size(), sizeof(cairn_row_signals)}, arena.table(),
+                                out.data(), sizeof(cairn_node_inputs));
+  if (status != CAIRN_STATUS_OK) throw_status(status, "prepare_inputs of node '" + node.name() + "'");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     cairn_node_inputs& row = out[i];
     if (row.row_status != CAIRN_ROW_OK) continue;

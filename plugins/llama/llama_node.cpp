@@ -168,17 +168,14 @@ void LlamaNode::forward_rows(const cairn_engine_inputs& inputs, cairn_named_tens
   const std::int64_t selected = sampler_.num_logit_rows(inputs.context);
   if (selected > 0) {
     Step last = step;
-    if (selected != tokens) {
-      last.tokens = selected;
-      last.residual = Step::buffer(arena, selected, config_.hidden);
-      last.attended = Step::buffer(arena, selected, config_.q_size());
-    }
+    last.tokens = selected;
+    last.residual = Step::buffer(arena, selected, config_.hidden);
+    last.attended = Step::buffer(arena, selected, config_.q_size());
     const View hidden(last.residual, selected, config_.hidden);
     const View attended(last.attended, selected, config_.q_size());
-    if (selected != tokens) {
-      sampler_.select_hidden(inputs.context, View(step.residual, tokens, config_.hidden), hidden);
-      sampler_.select_hidden(inputs.context, View(step.attended, tokens, config_.q_size()), attended);
-    }
+    // Also when every token is selected: the order of the rows is the sampler's.
+    sampler_.select_hidden(inputs.context, View(step.residual, tokens, config_.hidden), hidden);
+    sampler_.select_hidden(inputs.context, View(step.attended, tokens, config_.q_size()), attended);
     const Layer& layer = weights_.layers.back();
     check(ops_->linear(layer.o.get(), attended.get(), view_of(layer.o_bias), 1, hidden.get()));
     feed_forward(last, layer);

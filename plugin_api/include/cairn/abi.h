@@ -1527,7 +1527,7 @@ typedef struct cairn_sampler_api {
   uint64_t struct_size;
   /* Rows of logits this step needs (S), at most the step's tokens. 0: skip the head; sample may still be called with an empty tensor. */
   cairn_status (*num_logit_rows)(cairn_resource* self, cairn_step_context* context, int64_t* out);
-  /* Gathers those S rows from the step's packed hidden states: hidden [T, n] float32 to out [S, n]. */
+  /* Gathers those S rows, in the order sample wants them, from the step's packed hidden states: hidden [T, n] float32 to out [S, n]. */
   cairn_status (*select_hidden)(cairn_resource* self, cairn_step_context* context, const cairn_tensor_view* hidden,
                                 const cairn_tensor_view* out);
   /* sample: logits [S, vocab_size] float32, changed in place; out_tokens int32 [row_count]: the sampled token of row i,

@@ -1,5 +1,5 @@
-// cairn::Value to cairn_value and back: model_kwargs, weights metadata, prompt metadata, chat messages.
-// Used by the weights and chat template services and by the runtime's adapters.
+// cairn::Value to cairn_value (model_kwargs, weights metadata), and reading self-sized ABI structs.
+// Used by the weights service, the loader and the conductor's adapter.
 #pragma once
 
 #include "cairn/abi.h"
@@ -13,11 +13,7 @@ cairn_value to_abi_value(const Value& value, Arena& arena);
 // The same for a map; a none value gives an empty map. Throws InvalidArgument for any other kind.
 cairn_map to_abi_map(const Value& value, Arena& arena);
 
-// Copies out. Unknown kinds read as none. Throws InvalidArgument for tensors and opaque values, for nesting deeper than
-// kMaxAbiValueDepth, and for null pointers with a count.
-Value from_abi_value(const cairn_value& value);
-Value from_abi_map(const cairn_map& map);
-
+// How deep lists and maps from a plugin may nest.
 inline constexpr int kMaxAbiValueDepth = 64;
 
 // The fields of a self-sized ABI struct that lie inside its struct_size; the rest is zero, which means "not given".

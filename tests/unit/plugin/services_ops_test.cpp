@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "allocation_count.hpp"
 #include "core/plugin/thread_context.hpp"
 #include "core/tensor/tensor.hpp"
 #include "host_table.hpp"
@@ -249,6 +250,26 @@ TEST_F(Ops, ConvolutionsMatchALoop) {
   EXPECT_NEAR(d(right.at({0, 1, 2})), expected, 1e-4);
   EXPECT_EQ(ops.conv1d(&line_view, &taps_view, nullptr, 0, 1, 1, 1, &result_view), CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(ops.conv1d(&line_view, &taps_view, nullptr, 1, 1, 1, 2, &result_view), CAIRN_STATUS_INVALID_ARGUMENT);
+}
+
+TEST_F(Ops, ASecondCallAllocatesNothing) {
+  Array x = fused(1);
+  Array y = fused(2);
+  Array weight({8}, 3);
+  const auto x_view = x.view();
+  const auto y_view = y.view();
+  const auto weight_view = weight.view();
+  const auto all = [&] {
+    return ops.rms_norm(&x_view, &weight_view, 1e-5, &x_view) |
+           ops.layer_norm(&x_view, nullptr, nullptr, 1e-5, &y_view) | ops.softmax(&x_view, &y_view) |
+           ops.add(&x_view, &y_view, &x_view) | ops.mul(&x_view, &weight_view, &x_view) |
+           ops.activation(&x_view, CAIRN_ACTIVATION_SILU, &y_view) |
+           ops.gated(&x_view, &y_view, CAIRN_ACTIVATION_SILU, &y_view);
+  };
+  ASSERT_EQ(all(), CAIRN_STATUS_OK);
+  const std::int64_t before = allocations_of_this_thread();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(all(), CAIRN_STATUS_OK);
+  EXPECT_EQ(allocations_of_this_thread(), before);
 }
 
 TEST_F(Ops, EmptyTensorsAreNoWork) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "allocation_count.hpp"
 #include "core/plugin/arena.hpp"
 #include "core/plugin/open_weights.hpp"
 #include "host_table.hpp"
@@ -216,6 +217,10 @@ TEST_F(Weights, AStackedMatrixMultiplies) {
   expect_times(1);
   ASSERT_EQ(ops.linear(matrix, &x_view, &bias_view, 1, &out_view), CAIRN_STATUS_OK);
   expect_times(2);
+
+  const std::int64_t allocations = allocations_of_this_thread();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(ops.linear(matrix, &x_view, &bias_view, 0, &out_view), CAIRN_STATUS_OK);
+  EXPECT_EQ(allocations_of_this_thread(), allocations);
 
   // Embedding reads rows of the same matrix.
   std::vector<std::int32_t> ids{9, 0, 4};

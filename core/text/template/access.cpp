@@ -107,7 +107,7 @@ std::optional<Value> find_attribute(const Value& object, std::string_view name) 
 }
 
 Value get_attribute(const Value& object, std::string_view name) {
-  if (object.is_undefined()) fail_undefined(object);
+  if (object.is_undefined() && name != "__class__") fail_undefined(object);
   if (auto found = find_attribute(object, name)) return std::move(*found);
   if (object.is_dict()) {
     if (const Value* item = object.dict().find(name)) return *item;

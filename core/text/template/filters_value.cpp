@@ -104,7 +104,7 @@ Value round(Interpreter&, const Value& input, CallArgs& args) {
   Value whole = scaled;
   if (scaled.is_float()) {
     const double number = scaled.as_float();
-    whole = Value(float_to_integer(method == "ceil" ? std::ceil(number) : std::floor(number)));
+    whole = Value(method == "ceil" ? std::ceil(number) : std::floor(number));
   }
   return apply(BinaryOperator::kDivide, whole, scale);
 }

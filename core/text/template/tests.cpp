@@ -117,10 +117,13 @@ bool is_same(Interpreter&, const Value& value, CallArgs& args) {
   return type_name(value) == type_name(other) && equal(value, other);
 }
 
+// jinja2 looks the value up in a dict, which fails for a list.
 bool is_filter(const Value& value) {
+  hash_of(value);
   return value.is_string() && find_filter(value.text()) != nullptr;
 }
 bool is_test(const Value& value) {
+  hash_of(value);
   return value.is_string() && find_test(value.text()) != nullptr;
 }
 

@@ -216,11 +216,23 @@ void Engine::forward(const NodeRunner& node, cairn_engine_inputs& inputs, cairn_
 
 void Engine::keep_output(std::uint32_t row, std::uint32_t signal, const cairn_tensor_view& view) {
   Tensor* owner = Tensor::from_handle(view.owner);
-  // A whole owned tensor is kept as it is; anything else is copied out of step memory.
-  const bool whole = owner != nullptr && owner->data() == static_cast<std::byte*>(view.data) + view.byte_offset &&
-                     owner->shape().size() == static_cast<std::size_t>(view.ndim) &&
-                     std::equal(owner->shape().begin(), owner->shape().end(), view.shape);
-  outputs_.push_back({row, signal, whole ? TensorPtr::retain(owner) : Tensor::copy_of(view)});
+  // Whole rows of an owned tensor share its memory; anything else is copied out of step memory.
+  if (owner != nullptr && view.ndim == static_cast<std::int32_t>(owner->shape().size()) && view.ndim > 0 &&
+      view.strides == nullptr && std::equal(owner->shape().begin() + 1, owner->shape().end(), view.shape + 1) &&
+      owner->elements() > 0) {
+    const auto row_bytes = static_cast<std::ptrdiff_t>(owner->nbytes() / static_cast<std::size_t>(owner->shape()[0]));
+    const std::ptrdiff_t offset =
+        static_cast<std::byte*>(view.data) + static_cast<std::ptrdiff_t>(view.byte_offset) - owner->data();
+    if (row_bytes > 0 && offset >= 0 && offset % row_bytes == 0 &&
+        offset / row_bytes + view.shape[0] <= owner->shape()[0]) {
+      const std::int64_t first = offset / row_bytes;
+      const bool whole = first == 0 && view.shape[0] == owner->shape()[0];
+      outputs_.push_back(
+          {row, signal, whole ? TensorPtr::retain(owner) : Tensor::slice(*owner, first, first + view.shape[0])});
+      return;
+    }
+  }
+  outputs_.push_back({row, signal, Tensor::copy_of(view)});
 }
 
 void Engine::collect(const NodeRunner& node, const cairn_engine_inputs& inputs, cairn_batched_output& output,

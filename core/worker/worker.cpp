@@ -31,13 +31,21 @@ Worker::Worker(const ModelSpec& spec, const cairn_model_api& api, cairn_model* m
                                                  : spec.combined_walks[walk - spec.walks.size()].node == node;
       if (!runs) continue;
       const NodeRunner& runner = *runners[node];
-      Key key{node, walk, 0, 0, limits.max_batch_tokens};
+      Key key;
+      key.node = node;
+      key.walk = walk;
+      key.max_tokens = limits.max_batch_tokens;
       if (runner.api().max_batch_size != nullptr) key.max_rows = runner.api().max_batch_size(runner.node(), walk);
       if (runner.api().max_batch_tokens != nullptr) {
         const std::int64_t tokens = runner.api().max_batch_tokens(runner.node(), walk);
         if (tokens > 0) key.max_tokens = tokens;
       }
-      keys_.push_back(key);
+      if (walk >= spec.walks.size() && runner.api().max_rows_in_combined != nullptr) {
+        for (std::uint32_t real = 0; real < spec.walks.size(); ++real) {
+          key.walk_caps.push_back(runner.api().max_rows_in_combined(runner.node(), real));
+        }
+      }
+      keys_.push_back(std::move(key));
     }
   }
   // Slot 0 of generation 0 would be handle 0, which is no request; generations start at 1.
@@ -47,6 +55,7 @@ Worker::Worker(const ModelSpec& spec, const cairn_model_api& api, cairn_model* m
   signals_.reserve(limits.max_requests);
   inputs_.reserve(limits.max_requests);
   fresh_rows_.reserve(limits.max_requests);
+  walk_rows_.resize(spec.walks.size());
   update_counters();
 }
 

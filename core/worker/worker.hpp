@@ -64,8 +64,10 @@ class Worker final : public CancellationView {
     std::uint32_t node = 0;
     std::uint32_t walk = 0;  // combined where the model declares one
     std::int64_t last_step = 0;
-    std::int64_t max_rows = 0;    // 0: no cap
-    std::int64_t max_tokens = 0;  // budget
+    std::int64_t max_rows = 0;            // 0: no cap
+    std::int64_t max_tokens = 0;          // budget
+    std::vector<std::int64_t> walk_caps;  // max_rows_in_combined by walk; empty: no caps
+    std::size_t next_row = 0;             // where the rows of one token go on, when not all fitted
   };
   struct Slot {
     std::unique_ptr<RequestRecord> record;
@@ -118,6 +120,7 @@ class Worker final : public CancellationView {
   std::vector<cairn_node_inputs> inputs_;   // of the rows that are prepared together
   std::vector<std::uint32_t> fresh_rows_;   // rows of rows_ that are still to be prepared
   std::vector<OutputValue> row_outputs_;
+  std::vector<std::int64_t> walk_rows_;  // rows of the step by walk
   Arena prepare_arena_{std::size_t{64} << 10U};
   std::atomic<bool> abort_step_{false};
 

@@ -8,6 +8,8 @@
 namespace cairn {
 namespace {
 
+constexpr std::int64_t kPromptShare = 4;  // at least a quarter of a step's budget goes to prompts that wait
+
 std::uint64_t bit(std::uint32_t index) {
   return std::uint64_t{1} << index;
 }
@@ -88,31 +90,46 @@ void Worker::gather_rows(Key& key) {
   signals_.clear();
   fresh_rows_.clear();
   prepare_arena_.reset();
+  std::fill(walk_rows_.begin(), walk_rows_.end(), 0);
   const NodeRunner& runner = *runners_[key.node];
   std::int64_t budget = key.max_tokens;
   const auto eligible = [&](const RequestRecord& record) {
-    return (record.state.ready_nodes() & bit(key.node)) != 0 && key_walk(key.node, record.walk) == key.walk;
+    return (record.state.ready_nodes() & bit(key.node)) != 0 && key_walk(key.node, record.walk) == key.walk &&
+           (key.walk_caps.empty() || key.walk_caps[record.walk] <= 0 ||
+            walk_rows_[record.walk] < key.walk_caps[record.walk]);
   };
   const auto full = [&] {
     return rows_.size() >= limits_.max_requests ||
            (key.max_rows > 0 && rows_.size() >= static_cast<std::size_t>(key.max_rows)) || budget <= 0;
   };
-  // Rows of one token first: their clients are waiting for the next token. Then prompts, oldest first.
-  for (std::size_t i = 0; i < running_.size() && !full(); ++i) {
-    RequestRecord& record = *slots_[running_[i]].record;
+  // Rows of one token first: their clients are waiting for the next token. When not all fit, the next step goes on
+  // where this one stopped, so that each has its turn.
+  const std::size_t count = running_.size();
+  const std::size_t start = count > 0 ? key.next_row % count : 0;
+  key.next_row = 0;
+  for (std::size_t n = 0; n < count; ++n) {
+    RequestRecord& record = *slots_[running_[(start + n) % count]].record;
     if (!eligible(record) || (record.fresh_walk && runner.chunked_prefill())) continue;
+    if (full()) {
+      key.next_row = (start + n) % count;
+      break;
+    }
     EngineRow& row = rows_.emplace_back();
     row.step = {record.handle, 0, 0, record.first_walk && record.fresh_walk, true};
     signals_.push_back(make_signals(record, runner, prepare_arena_));
     fresh_rows_.push_back(static_cast<std::uint32_t>(rows_.size() - 1));
+    ++walk_rows_[record.walk];
     --budget;
   }
   if (!runner.chunked_prefill()) return;
+  // Then prompts, oldest first; some of the budget is always theirs.
+  budget = std::max(budget, std::max<std::int64_t>(1, key.max_tokens / kPromptShare));
   for (std::size_t i = 0; i < running_.size() && !full();) {
     const std::uint32_t slot = running_[i];
     RequestRecord& record = *slots_[slot].record;
     if (eligible(record) && record.fresh_walk && prepare_retained(record, runner)) {
       add_prompt_row(record, runner, budget);
+      ++walk_rows_[record.walk];
     }
     // A request that failed to prepare has left running_, and the next one moved into its place.
     if (i < running_.size() && running_[i] == slot) ++i;

@@ -12,8 +12,11 @@ namespace {
 
 // Activation rows whose quantised form stays in a core's second-level cache while weights stream past.
 constexpr std::int64_t kRowChunk = 128;
-// Work items per thread: enough that a slow or late thread costs little, few enough that claiming stays cheap.
-constexpr std::int64_t kItemsPerThread = 6;
+// An item has about this many products per activation row in flight, one to two microseconds of work; but there are
+// enough items that a slow or late thread costs little, and few enough that claiming them stays cheap.
+constexpr std::int64_t kItemProducts = 65536;
+constexpr std::int64_t kMinItemsPerThread = 4;
+constexpr std::int64_t kMaxItemsPerThread = 16;
 
 enum class Finish { kStore, kAdd, kGlu };
 
@@ -156,9 +159,14 @@ void run(const PackedMatrix& matrix, Finish finish, Activation act, const float*
   std::int64_t total_tiles = 0;
   for (const Segment& s : w.segments) total_tiles += s.tiles;
   const std::int64_t row_chunks = (m + kRowChunk - 1) / kRowChunk;
+  const std::int64_t work =
+      m * total_tiles * kTile * w.cols / (kItemProducts * std::min<std::int64_t>(m, kMaxTileRows));
   const std::int64_t wanted =
-      std::max<std::int64_t>(parallel.threads > 1 ? parallel.threads * kItemsPerThread : 1, row_chunks) / row_chunks;
-  const std::int64_t step = std::max<std::int64_t>((total_tiles / std::max<std::int64_t>(wanted, 1) + 1) / 2 * 2, 2);
+      parallel.threads > 1
+          ? std::clamp<std::int64_t>(work, parallel.threads * kMinItemsPerThread, parallel.threads * kMaxItemsPerThread)
+          : 1;
+  const std::int64_t per_chunk = std::max<std::int64_t>(wanted / row_chunks, 1);
+  const std::int64_t step = std::max<std::int64_t>((total_tiles / per_chunk + 1) / 2 * 2, 2);
   std::int64_t items = 0;
   for (const Segment& s : w.segments) items += (s.tiles + step - 1) / step;
   if (two_glu_segments) items = (2 * w.segments[0].tiles + step - 1) / step;

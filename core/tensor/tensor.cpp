@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kSmallestPayload = 64;
-constexpr std::uint32_t kClassCount = 11;          // payloads of 64 B, 128 B, ... 64 KiB
-constexpr std::uint32_t kHeapClass = 0xffffffffU;  // larger blocks go straight to the heap
+constexpr std::uint32_t kClassCount = 11;                      // payloads of 64 B, 128 B, ... 64 KiB
+constexpr std::uint32_t kHeapClass = 0xffffffffU;              // larger blocks go straight to the heap
+constexpr std::size_t kMaxTensorBytes = std::size_t{1} << 39;  // beyond it a size is a mistake, not a tensor
 constexpr std::size_t kKeptBytesPerClass = std::size_t{4} << 20;
 
 constexpr std::size_t class_payload(std::uint32_t block_class) {
@@ -162,8 +163,10 @@ Tensor* Tensor::allocate(std::size_t payload_bytes) {
   void* block = block_class == kHeapClass ? nullptr : free_lists()[block_class].take();
   if (block == nullptr) {
     const std::size_t payload = block_class == kHeapClass ? payload_bytes : class_payload(block_class);
-    if (payload > SIZE_MAX - kHeader - kAlignment)
-      throw ResourceExhausted("A tensor does not fit in the address space.");
+    if (payload > kMaxTensorBytes) {
+      throw ResourceExhausted("A tensor of " + std::to_string(payload) + " bytes is larger than the limit of " +
+                              std::to_string(kMaxTensorBytes) + ".");
+    }
     block = ::operator new (kHeader + payload, std::align_val_t{kAlignment}, std::nothrow);
     if (block == nullptr) {
       throw ResourceExhausted("Out of memory: a tensor of " + std::to_string(payload_bytes) +

@@ -317,6 +317,7 @@ void Worker::walk_done(RequestRecord& record) {
   report.persisted = record.persisted;
   report.new_tokens = record.state.new_tokens();
   report.routed_signals = record.state.routed_signals();
+  const bool hit_cap = record.state.hit_iteration_cap();
   Transition transition = conductor_.on_walk_done(record.handle, record.partition, report);
   record.persisted.clear();
   // The request ends with its first end token or its last allowed token, whatever the model would run next.
@@ -324,7 +325,7 @@ void Worker::walk_done(RequestRecord& record) {
     start_walk(record, std::move(transition.next));
     return;
   }
-  const bool length = record.stop_token < 0 && (transition.length_limit || record.reached_max);
+  const bool length = record.stop_token < 0 && (transition.length_limit || record.reached_max || hit_cap);
   finish(record, length ? FinishReason::kLength : FinishReason::kStop);
 }
 

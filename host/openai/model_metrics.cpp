@@ -29,6 +29,12 @@ ModelMetrics::ModelMetrics(MetricsRegistry& registry, const std::string& model)
       gpu_cache_usage_(registry.gauge("vllm:gpu_cache_usage_perc",
                                       "KV cache usage under its older name; 1 means 100 percent.",
                                       {{"model_name", model}})),
+      open_requests_(registry.gauge("cairn_open_requests",
+                                    "Requests between submission and end, whether they wait or run.",
+                                    {{"model_name", model}})),
+      kv_pages_used_(registry.gauge("cairn_kv_pages_used", "Pages of the KV cache in use.", {{"model_name", model}})),
+      live_tensors_(
+          registry.gauge("cairn_live_tensors", "Tensors the process holds for requests.", {{"model_name", model}})),
       prompt_tokens_(registry.counter("vllm:prompt_tokens_total", "Prompt tokens processed.", {{"model_name", model}})),
       generation_tokens_(
           registry.counter("vllm:generation_tokens_total", "Tokens generated.", {{"model_name", model}})),
@@ -89,6 +95,9 @@ void ModelMetrics::refresh(const RuntimeStats& stats) {
                            : 0.0;
   kv_usage_.set(usage);
   gpu_cache_usage_.set(usage);
+  open_requests_.set(static_cast<double>(stats.open_requests));
+  kv_pages_used_.set(static_cast<double>(stats.kv_pages_used));
+  live_tensors_.set(static_cast<double>(stats.live_tensors));
   prompt_tokens_.set_total(stats.prompt_tokens_total);
   generation_tokens_.set_total(stats.generation_tokens_total);
   preemptions_.set_total(stats.preemptions_total);

@@ -30,6 +30,9 @@ class ModelMetrics {
   Gauge& waiting_;
   Gauge& kv_usage_;
   Gauge& gpu_cache_usage_;
+  Gauge& open_requests_;
+  Gauge& kv_pages_used_;
+  Gauge& live_tensors_;
   Counter& prompt_tokens_;
   Counter& generation_tokens_;
   Counter& preemptions_;

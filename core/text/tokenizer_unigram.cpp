@@ -127,6 +127,7 @@ class UnigramModel final : public TokenModel {
   // Distinct prefixes of all spellings.
   std::size_t count_nodes() const {
     std::vector<std::string_view> sorted;
+    sorted.reserve(static_cast<std::size_t>(vocab_.size()));
     for (std::int32_t id = 0; id < vocab_.size(); ++id) sorted.push_back(vocab_.spelling(id));
     std::sort(sorted.begin(), sorted.end());
     std::size_t count = 1;

@@ -60,6 +60,18 @@ TEST(Regex, ACatastrophicPatternEndsInAnError) {
   EXPECT_THROW(regex.find(std::string(60, 'a') + "b", 0), InvalidArgument);
 }
 
+TEST(Regex, QuadraticTimeEndsInAnError) {
+  const Regex regex("a*[bc]|a", "test");
+  EXPECT_THROW(regex.for_each(std::string(300'000, 'a'), [](std::size_t, std::size_t) {}), InvalidArgument);
+}
+
+TEST(Regex, FindsAMatchFarBehindTheStart) {
+  const std::string text = std::string(200'000, 'a') + "\u00e9" + std::string(200'000, 'b') + "c";
+  EXPECT_EQ(Regex("\u00e9|c", "test").find(text, 0), std::pair(std::size_t{200'000}, std::size_t{200'002}));
+  EXPECT_EQ(Regex("c", "test").find(text, 0), std::pair(text.size() - 1, text.size()));
+  EXPECT_EQ(Regex("x", "test").find(text, 0), std::nullopt);
+}
+
 Words split(const PreTokenizer& step, const std::string& text) {
   PieceText t;
   t.text = text;

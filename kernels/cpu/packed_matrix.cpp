@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/cpu/pack_tile.hpp"
+#include "kernels/cpu/weight_memory.hpp"
 
 namespace cairn::kernels {
 namespace {
@@ -34,7 +34,7 @@ std::int64_t tiles_of(std::int64_t rows) {
   return (rows + kTile - 1) / kTile;
 }
 
-// Lays segments one after the other and allocates the zeroed buffer.
+// Lays segments one after the other and allocates the buffer.
 void lay_out(PackedMatrix::Impl& m) {
   std::size_t bytes = 0;
   for (Segment& s : m.segments) {
@@ -48,11 +48,7 @@ void lay_out(PackedMatrix::Impl& m) {
     m.any_quantised = m.any_quantised || weight_is_quantised(s.type);
   }
   m.bytes = bytes;
-  // Whole huge pages where it pays: the buffers are streamed once per step.
-  const std::size_t alignment = bytes >= (std::size_t{4} << 20) ? std::size_t{2} << 20 : 64;
-  const std::size_t rounded = std::max((bytes + alignment - 1) / alignment * alignment, alignment);
-  m.buffer.reset(static_cast<std::uint8_t*>(std::aligned_alloc(alignment, rounded)));
-  if (m.buffer == nullptr) throw std::bad_alloc();
+  m.buffer = allocate_weights(bytes);
 }
 
 void pack_rows(const MatrixSource& source, std::int64_t cols, std::int64_t first_row, std::uint8_t* tile) {

@@ -1,7 +1,6 @@
 // What a PackedMatrix owns. Private to kernels/cpu.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -9,10 +8,6 @@
 #include "kernels/cpu/linear_layout.hpp"
 
 namespace cairn::kernels {
-
-struct FreeAligned {
-  void operator()(std::uint8_t* p) const { std::free(p); }
-};
 
 // Consecutive tiles of one type. Of a glu matrix, tiles alternate gate, up when both have one type (one segment);
 // otherwise segment 0 is the gate and segment 1 the up matrix.
@@ -26,7 +21,7 @@ struct Segment {
 };
 
 struct PackedMatrix::Impl {
-  std::unique_ptr<std::uint8_t, FreeAligned> buffer;
+  std::shared_ptr<std::uint8_t> buffer;  // shares its chunk with other matrices
   std::size_t bytes = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;

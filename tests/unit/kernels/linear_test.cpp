@@ -254,6 +254,25 @@ TEST(Linear, AddAccumulatesOntoTheOutput) {
   }
 }
 
+TEST(Linear, AMatrixKeepsItsWeightsWhenOthersComeAndGo) {
+  const std::int64_t rows = 64;
+  const std::int64_t cols = 256;
+  const auto x = random_floats(static_cast<std::size_t>(cols), 60);
+  std::vector<PackedMatrix> matrices;
+  std::vector<std::vector<float>> expected;
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    const auto data = random_weights(WeightType::kF32, rows, cols, 61 + i);
+    const MatrixSource source{WeightType::kF32, data.data(), rows, 0};
+    matrices.push_back(PackedMatrix::pack({&source, 1}, cols, serial()));
+    expected.push_back(run_linear(matrices.back(), x, 1, nullptr, serial()));
+    if (i % 3 == 2) matrices[i - 1] = PackedMatrix();
+  }
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    if (matrices[i].empty()) continue;
+    EXPECT_TRUE(same_bits(run_linear(matrices[i], x, 1, nullptr, serial()), expected[i])) << i;
+  }
+}
+
 TEST(Linear, NotANumberStaysInItsRow) {
   const std::int64_t rows = 16;
   const std::int64_t cols = 64;

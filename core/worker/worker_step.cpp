@@ -245,6 +245,9 @@ void Worker::finish_step(const NodeRunner& runner) {
       fail(*record, error);
     }
   }
+  // Nothing of the step outlives it: an idle worker holds no tensor of a request that has ended.
+  row_outputs_.clear();
+  engine_.drop_outputs();
 }
 
 void Worker::complete_row(RequestRecord& record, EngineRow& row, const NodeRunner& runner, std::size_t first_output,

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,12 @@ def headers_by_object():
     return result
 
 
+def object_of(entry):
+    """The object file that a compile command writes."""
+    match = re.search(r" -o (\S+)", entry["command"])
+    return match.group(1) if match else ""
+
+
 def digest_of(path, known={}):
     if path not in known:
         known[path] = hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
@@ -103,7 +110,7 @@ def check_tidy():
         path = os.path.relpath(entry["file"], ROOT)
         if not path.startswith(TIDIED):
             continue
-        key = key_of(entry, headers.get(entry.get("output", ""), []), base)
+        key = key_of(entry, headers.get(object_of(entry), []), base)
         used.add(key)
         if not (CACHE / key).exists():
             pending.append((path, key, entry))

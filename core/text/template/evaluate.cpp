@@ -146,7 +146,7 @@ CallArgs Interpreter::evaluate_arguments(const Arguments* arguments, const Frame
     for (const auto& [key, value] : more.dict().items()) {
       if (!key.is_string()) throw RenderError("keywords must be strings");
       const bool twice = std::any_of(args.named.begin(), args.named.end(),
-                                     [&](const auto& entry) { return entry.first == key.text(); });
+                                     [&name = key.text()](const auto& entry) { return entry.first == name; });
       if (twice) throw RenderError("got multiple values for keyword argument " + repr_text(key.text()));
       charge_work(args.named.size());
       args.named.emplace_back(key.text(), value);

@@ -19,6 +19,7 @@
 namespace cairn::tmpl {
 
 class Value;
+class Dict;
 class Interpreter;
 struct CallArgs;
 
@@ -51,28 +52,6 @@ struct Sequence {
   std::string note;  // a range's arguments or a generator's name, for printing
   int depth = 1;
   Charge charge;
-};
-
-// A Python dict: keeps insertion order, any hashable key.
-class Dict {
- public:
-  Dict();
-  ~Dict();
-  // Throws RenderError for a key that cannot be hashed (list, dict).
-  void set(const Value& key, const Value& value);
-  const Value* find(const Value& key) const;
-  const Value* find(std::string_view key) const;
-  const std::vector<std::pair<Value, Value>>& items() const { return items_; }
-  size_t size() const { return items_.size(); }
-  int depth() const { return depth_; }
-
- private:
-  size_t position(const Value& key) const;
-
-  std::vector<std::pair<Value, Value>> items_;
-  std::unordered_multimap<size_t, size_t> index_;  // hash to position, kept once the dict is larger than a few items
-  int depth_ = 1;
-  Charge charge_;
 };
 
 // Anything with behaviour: namespaces, macros, functions, bound methods, loops.
@@ -167,6 +146,28 @@ class Value {
     double real_;
   };
   std::shared_ptr<const void> held_;  // a String, Sequence, Dict, Object or UndefinedInfo
+};
+
+// A Python dict: keeps insertion order, any hashable key.
+class Dict {
+ public:
+  Dict();
+  ~Dict();
+  // Throws RenderError for a key that cannot be hashed (list, dict).
+  void set(const Value& key, const Value& value);
+  const Value* find(const Value& key) const;
+  const Value* find(std::string_view key) const;
+  const std::vector<std::pair<Value, Value>>& items() const { return items_; }
+  size_t size() const { return items_.size(); }
+  int depth() const { return depth_; }
+
+ private:
+  size_t position(const Value& key) const;
+
+  std::vector<std::pair<Value, Value>> items_;
+  std::unordered_multimap<size_t, size_t> index_;  // hash to position, kept once the dict is larger than a few items
+  int depth_ = 1;
+  Charge charge_;
 };
 
 struct CallArgs {

@@ -37,15 +37,16 @@ inline constexpr float kActivationMax = 32639.0F;
 // Blocks whose largest magnitude is below this are taken as zero: 1 / scale would overflow.
 inline constexpr float kActivationTiny = 1e-30F;
 
-constexpr std::int64_t blocks_of(std::int64_t k) {
+// These are static, not inline: code compiled for one instruction set must not be merged with code for another.
+static constexpr std::int64_t blocks_of(std::int64_t k) {
   return k / kBlock + (k % kBlock != 0);
 }
-constexpr std::int64_t superblocks_of(std::int64_t blocks) {
+static constexpr std::int64_t superblocks_of(std::int64_t blocks) {
   return (blocks + 7) / 8;
 }
 
 // Bytes of the codes of one 32-block of a tile.
-constexpr std::size_t code_bytes(WeightType type) {
+static constexpr std::size_t code_bytes(WeightType type) {
   switch (type) {
     case WeightType::kQ4_0:
     case WeightType::kQ4_1:
@@ -67,7 +68,7 @@ constexpr std::size_t code_bytes(WeightType type) {
 // Bytes of a tile's scale section, a multiple of 64. Q4_0, Q5_0, Q8_0: per block 16 f16 d. Q4_1, Q5_1: 16 f16 d, 16
 // f16 m. Q4_K, Q5_K: per super-block 16 f16 d, 16 f16 dmin, 8 x 16 u8 scales, 8 x 16 u8 minimums. Q6_K: per
 // super-block 16 f16 d, 16 x 16 i8 scales.
-constexpr std::size_t scale_section_bytes(WeightType type, std::int64_t blocks) {
+static constexpr std::size_t scale_section_bytes(WeightType type, std::int64_t blocks) {
   std::size_t bytes = 0;
   const auto n = static_cast<std::size_t>(blocks);
   const auto supers = static_cast<std::size_t>(superblocks_of(blocks));
@@ -95,7 +96,7 @@ constexpr std::size_t scale_section_bytes(WeightType type, std::int64_t blocks) 
 }
 
 // Bytes of one tile of K inputs, a multiple of 64.
-constexpr std::size_t tile_bytes(WeightType type, std::int64_t k) {
+static constexpr std::size_t tile_bytes(WeightType type, std::int64_t k) {
   if (!weight_is_quantised(type)) {
     const std::size_t bytes = static_cast<std::size_t>(k) * kTile * (type == WeightType::kF32 ? 4 : 2);
     return (bytes + 63) / 64 * 64;

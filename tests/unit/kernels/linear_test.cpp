@@ -237,20 +237,24 @@ TEST(Linear, GateAndUpOfDifferentTypesWork) {
   }
 }
 
-TEST(Linear, AddAccumulatesOntoTheOutput) {
+TEST(Linear, AddAccumulatesOntoTheOutputAndRespectsStrides) {
   const std::int64_t rows = 20;
   const std::int64_t cols = 64;
-  const auto data = random_weights(WeightType::kQ4_1, rows, cols, 40);
-  const auto x = random_floats(2 * 64, 41);
-  const MatrixSource source{WeightType::kQ4_1, data.data(), rows, 0};
-  const PackedMatrix packed = PackedMatrix::pack({&source, 1}, cols, serial());
-  const auto product = run_linear(packed, x, 2, nullptr, serial());
-  // Rows of the output 24 floats apart: what lies between must stay.
-  std::vector<float> y(48, 0.5F);
-  std::vector<std::uint8_t> scratch(linear_scratch_bytes(packed, 2, 1));
-  linear_add(packed, x.data(), 2, cols, y.data(), 24, nullptr, scratch.data(), serial());
-  for (std::size_t i = 0; i < 48; ++i) {
-    EXPECT_EQ(y[i], i % 24 < 20 ? 0.5F + product[i / 24 * 20 + i % 24] : 0.5F) << i;
+  for (const WeightType type : {WeightType::kQ4_1, WeightType::kF16}) {
+    const auto data = random_weights(type, rows, cols, 40);
+    const auto spaced = random_floats(2 * 70, 41);  // inputs 70 floats apart
+    std::vector<float> x(spaced.begin(), spaced.begin() + 64);
+    x.insert(x.end(), spaced.begin() + 70, spaced.begin() + 134);
+    const MatrixSource source{type, data.data(), rows, 0};
+    const PackedMatrix packed = PackedMatrix::pack({&source, 1}, cols, serial());
+    const auto product = run_linear(packed, x, 2, nullptr, serial());
+    // Rows of the output 24 floats apart: what lies between must stay.
+    std::vector<float> y(48, 0.5F);
+    std::vector<std::uint8_t> scratch(linear_scratch_bytes(packed, 2, 1));
+    linear_add(packed, spaced.data(), 2, 70, y.data(), 24, nullptr, scratch.data(), serial());
+    for (std::size_t i = 0; i < 48; ++i) {
+      EXPECT_EQ(y[i], i % 24 < 20 ? 0.5F + product[i / 24 * 20 + i % 24] : 0.5F) << i;
+    }
   }
 }
 

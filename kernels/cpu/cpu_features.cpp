@@ -1,12 +1,20 @@
 // Detection and override of the instruction set; see cpu_features.hpp.
 #include "kernels/cpu/cpu_features.hpp"
 
+#include <cpuid.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 namespace cairn::kernels {
 namespace {
+
+// clang 14's __builtin_cpu_supports does not know this one: leaf 1, ECX bit 29.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1U << 29)) != 0;
+}
 
 Isa detect_best() {
   Isa best = Isa::kPortable;
@@ -46,7 +54,7 @@ bool isa_supported(Isa isa) {
     case Isa::kPortable:
       return true;
     case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     case Isa::kAvx512:
       return isa_supported(Isa::kAvx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&

@@ -1,5 +1,5 @@
 // Unicode's SpecialCasing: the characters whose upper or title case is longer than one character (sharp s, ligatures,
-// ...). Written out by tests/tools/template_unicode.py; used by unicode.cpp.
+// ...), from the Unicode 15 data file of that name. Used by unicode.cpp.
 #include "core/text/template/special_casing.hpp"
 
 #include <algorithm>

@@ -4,8 +4,9 @@ include(GNUInstallDirs)
 
 find_program(CAIRN_CCACHE ccache)
 if(CAIRN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CAIRN_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CAIRN_CCACHE})
+  # Paths below the tree count as relative, so that a second checkout finds the results of the first.
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CAIRN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 
 add_library(cairn_flags INTERFACE)

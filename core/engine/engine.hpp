@@ -54,9 +54,12 @@ class Engine {
   void run(const NodeRunner& node, std::uint32_t walk, std::span<EngineRow> rows, const std::atomic<bool>& abort);
 
   std::span<RowOutput> outputs() { return {outputs_.data(), outputs_.size()}; }
-  // Lets go of the outputs that nobody took.
-  void drop_outputs() { outputs_.clear(); }
-  // Memory of the step in flight; reset at the beginning of the next run.
+  // Lets go of the step's memory and of the outputs that nobody took.
+  void end_step() {
+    outputs_.clear();
+    arena_.reset();
+  }
+  // Memory of the step in flight; reset by end_step and at the beginning of the next run.
   Arena& arena() { return arena_; }
 
  private:

@@ -10,6 +10,12 @@
 #include "core/plugin/thread_context.hpp"
 
 namespace cairn {
+namespace {
+
+constexpr std::int64_t kLongStepTokens = 8;  // a step of fewer is over before giving it up would pay
+constexpr std::chrono::milliseconds kSkipRetry{1};
+
+}  // namespace
 
 Worker::Worker(const ModelSpec& spec, const cairn_model_api& api, cairn_model* model, Conductor& conductor,
                Engine& engine, std::span<const std::unique_ptr<NodeRunner>> runners,
@@ -99,9 +105,8 @@ void Worker::cancel(RequestHandle handle) {
   {
     const std::lock_guard lock(mutex_);
     cancels_.push_back(handle);
+    if (long_step_) abort_step_.store(true, std::memory_order_release);
   }
-  // A prompt chunk can take long: the step that holds it is given up, and the other rows run again without it.
-  if (slot.in_prompt_step.load(std::memory_order_acquire)) abort_step_.store(true, std::memory_order_release);
   wake_.notify_one();
 }
 
@@ -149,7 +154,9 @@ void Worker::run() {
     if (run_once()) continue;
     std::unique_lock lock(mutex_);
     const auto work = [this] { return !inbox_.empty() || !cancels_.empty() || !posts_.empty() || stopping_; };
-    if (!deadline_) {
+    if (skipped_) {
+      wake_.wait_for(lock, kSkipRetry, work);  // what the plugin waits for may be nothing that wakes us
+    } else if (!deadline_) {
       wake_.wait(lock, [&] { return work() || deadline_.has_value(); });
     } else if (!running_.empty()) {
       wake_.wait_until(lock, *deadline_, work);  // nothing is ready; the deadline ends what is open
@@ -164,23 +171,44 @@ void Worker::run() {
 bool Worker::run_once() {
   if (take_inbox()) cancel_all();
   admit_waiting();
-  Key* key = choose_key();
-  if (key == nullptr) {
-    update_counters();
-    return false;
-  }
-  gather_rows(*key);
-  const NodeRunner& runner = *runners_[key->node];
-  prepare_rest(runner);
-  if (!rows_.empty()) {
-    ++step_number_;
-    key->last_step = step_number_;
-    counters_.steps.store(step_number_, std::memory_order_relaxed);
-    engine_.run(runner, key->walk, rows_, abort_step_);
-    finish_step(runner);
+  update_counters();  // before the step, which can be long
+  skipped_ = false;
+  const std::size_t running = running_.size();
+  bool ran = false;
+  // A key whose rows all skip or fail gives way to the next.
+  for (std::size_t tries = keys_.size(); tries > 0 && !ran; --tries) {
+    Key* key = choose_key();
+    if (key == nullptr) break;
+    ran = run_key(*key);
   }
   update_counters();
+  return ran || running_.size() != running;
+}
+
+// Runs a step of what is ready for the key; false when no row of it was to run.
+bool Worker::run_key(Key& key) {
+  key.last_turn = ++turn_;
+  gather_rows(key);
+  const NodeRunner& runner = *runners_[key.node];
+  prepare_rest(runner);
+  if (rows_.empty()) return false;
+  ++step_number_;
+  counters_.steps.store(step_number_, std::memory_order_relaxed);
+  open_step_to_cancels();
+  engine_.run(runner, key.walk, rows_, abort_step_);
+  gave_up_ = std::any_of(rows_.begin(), rows_.end(), [](const EngineRow& row) { return row.skipped; });
+  finish_step(runner);
   return true;
+}
+
+// A cancellation gives up a step that takes long, whoever's rows are in it: its rows run again. Never two steps in a
+// row, so that clients who come and go cannot hold up the others.
+void Worker::open_step_to_cancels() {
+  std::int64_t tokens = 0;
+  for (const EngineRow& row : rows_) tokens += row.step.chunk_end - row.step.chunk_start;
+  const std::lock_guard lock(mutex_);
+  long_step_ = tokens >= kLongStepTokens && !gave_up_;
+  if (long_step_ && !cancels_.empty()) abort_step_.store(true, std::memory_order_release);
 }
 
 // Moves new requests to the queue and carries out cancellations. True when the drain deadline has passed.
@@ -192,6 +220,7 @@ bool Worker::take_inbox() {
     taken_cancels_.swap(cancels_);
     taken_posts_.swap(posts_);
     abort_step_.store(stopping_, std::memory_order_relaxed);
+    long_step_ = false;
     expired = deadline_ && std::chrono::steady_clock::now() >= *deadline_;
   }
   for (IncomingRequest& incoming : taken_) {
@@ -376,7 +405,6 @@ void Worker::finish(RequestRecord& record, FinishReason reason, std::string erro
   {
     const std::lock_guard lock(mutex_);
     slots_[slot].generation.fetch_add(1, std::memory_order_relaxed);
-    slots_[slot].in_prompt_step.store(false, std::memory_order_relaxed);
     free_slots_.push_back(slot);
   }
   sink->on_finish(result);

@@ -62,8 +62,8 @@ class Worker final : public CancellationView {
  private:
   struct Key {
     std::uint32_t node = 0;
-    std::uint32_t walk = 0;  // combined where the model declares one
-    std::int64_t last_step = 0;
+    std::uint32_t walk = 0;               // combined where the model declares one
+    std::int64_t last_turn = 0;           // the turn in which it was last tried
     std::int64_t max_rows = 0;            // 0: no cap
     std::int64_t max_tokens = 0;          // budget
     std::vector<std::int64_t> walk_caps;  // max_rows_in_combined by walk; empty: no caps
@@ -73,10 +73,11 @@ class Worker final : public CancellationView {
     std::unique_ptr<RequestRecord> record;
     std::atomic<std::uint32_t> generation{1};
     std::atomic<RequestHandle> cancelled{0};
-    std::atomic<bool> in_prompt_step{false};  // its prompt row is in the step that runs
   };
 
   bool take_inbox();
+  bool run_key(Key& key);
+  void open_step_to_cancels();
   void admit_waiting();
   bool start(RequestRecord& record);
   void start_walk(RequestRecord& record, WalkStart start);
@@ -113,6 +114,9 @@ class Worker final : public CancellationView {
   std::vector<std::uint32_t> running_;  // slots in order of admission
   std::vector<Key> keys_;
   std::int64_t step_number_ = 0;
+  std::int64_t turn_ = 0;
+  bool gave_up_ = false;  // the last step was given up for a cancellation
+  bool skipped_ = false;  // a row of the last pass skipped its step
 
   // The step being built and run.
   std::vector<EngineRow> rows_;
@@ -123,6 +127,7 @@ class Worker final : public CancellationView {
   std::vector<std::int64_t> walk_rows_;  // rows of the step by walk
   Arena prepare_arena_{std::size_t{64} << 10U};
   std::atomic<bool> abort_step_{false};
+  bool long_step_ = false;  // a long step runs, which a cancellation may end; guarded by mutex_
 
   WorkerCounters counters_;
 

@@ -8,7 +8,8 @@
 namespace cairn {
 namespace {
 
-constexpr std::int64_t kPromptShare = 4;  // at least a quarter of a step's budget goes to prompts that wait
+constexpr std::int64_t kShortPromptTokens = 32;  // of a step that cannot be given up
+constexpr std::int64_t kPromptShare = 4;         // at least a quarter of a step's budget goes to prompts that wait
 
 std::uint64_t bit(std::uint32_t index) {
   return std::uint64_t{1} << index;
@@ -32,7 +33,7 @@ std::uint32_t Worker::key_walk(std::uint32_t node, std::uint32_t walk) const {
 Worker::Key* Worker::choose_key() {
   Key* chosen = nullptr;
   for (Key& key : keys_) {
-    if (chosen != nullptr && key.last_step >= chosen->last_step) continue;
+    if (chosen != nullptr && key.last_turn >= chosen->last_turn) continue;
     const bool ready = std::any_of(running_.begin(), running_.end(), [&](std::uint32_t slot) {
       const RequestRecord& record = *slots_[slot].record;
       return (record.state.ready_nodes() & bit(key.node)) != 0 && key_walk(key.node, record.walk) == key.walk;
@@ -71,7 +72,10 @@ bool Worker::prepare_retained(RequestRecord& record, const NodeRunner& runner) {
   try {
     const cairn_row_signals signals = make_signals(record, runner, record.arena);
     engine_.prepare(runner, {&signals, 1}, record.arena, {&record.inputs, 1});
-    if (record.inputs.row_status == CAIRN_ROW_SKIP) return false;
+    if (record.inputs.row_status == CAIRN_ROW_SKIP) {
+      skipped_ = true;
+      return false;
+    }
     if (record.inputs.row_status != CAIRN_ROW_OK) {
       throw InternalError(std::string(from_abi_str(record.inputs.error)));
     }
@@ -124,6 +128,7 @@ void Worker::gather_rows(Key& key) {
   if (!runner.chunked_prefill()) return;
   // Then prompts, oldest first; some of the budget is always theirs.
   budget = std::max(budget, std::max<std::int64_t>(1, key.max_tokens / kPromptShare));
+  if (gave_up_) budget = std::min(budget, kShortPromptTokens);
   for (std::size_t i = 0; i < running_.size() && !full();) {
     const std::uint32_t slot = running_[i];
     RequestRecord& record = *slots_[slot].record;
@@ -154,7 +159,6 @@ void Worker::add_prompt_row(RequestRecord& record, const NodeRunner& runner, std
   }
   row.step = {record.handle, start, end, record.first_walk, end == total};
   signals_.push_back(make_signals(record, runner, prepare_arena_));
-  slots_[slot_of(record.handle)].in_prompt_step.store(true, std::memory_order_release);
   budget -= end - start;
 }
 
@@ -208,7 +212,10 @@ void Worker::prepare_rest(const NodeRunner& runner) {
       }
       continue;
     }
-    if (row.inputs.row_status == CAIRN_ROW_SKIP) continue;
+    if (row.inputs.row_status == CAIRN_ROW_SKIP) {
+      skipped_ = true;
+      continue;
+    }
     if (kept != i) {
       rows_[kept] = std::move(row);
       signals_[kept] = signals_[i];
@@ -230,7 +237,6 @@ void Worker::finish_step(const NodeRunner& runner) {
   std::sort(outputs.begin(), outputs.end(), [](const RowOutput& a, const RowOutput& b) { return a.row < b.row; });
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     EngineRow& row = rows_[i];
-    slots_[slot_of(row.step.request)].in_prompt_step.store(false, std::memory_order_relaxed);
     const std::size_t first = at;
     while (at < outputs.size() && outputs[at].row == i) ++at;
     RequestRecord* record = find(row.step.request);
@@ -247,7 +253,7 @@ void Worker::finish_step(const NodeRunner& runner) {
   }
   // Nothing of the step outlives it: an idle worker holds no tensor of a request that has ended.
   row_outputs_.clear();
-  engine_.drop_outputs();
+  engine_.end_step();
 }
 
 void Worker::complete_row(RequestRecord& record, EngineRow& row, const NodeRunner& runner, std::size_t first_output,

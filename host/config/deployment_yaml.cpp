@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "host/config/utf8.hpp"
 #include "host/config/yaml_reader.hpp"
 
 namespace cairn {
@@ -31,6 +32,23 @@ constexpr std::string_view kModelKeys[] = {"model",
 constexpr std::string_view kGroupKeys[] = {"node_names", "ranks", "graph_walks", "tp_size", "sp_size"};
 constexpr std::string_view kTopKeys[] = {"models"};
 constexpr std::string_view kDtypes[] = {"float32", "float16", "bfloat16"};
+
+// The YAML library's scanner may not come back from bytes that are no text.
+void check_characters(std::string_view text, const std::string& name) {
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t invalid = 0;
+    const std::size_t length = utf8_length(text, i, invalid);
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7F;
+    if (length == 0 || control) {
+      throw BadFile(name + ":" + std::to_string(line) + ": The deployment file must be UTF-8 text without control " +
+                    "characters; this line holds other bytes.");
+    }
+    if (byte == '\n') ++line;
+    i += length;
+  }
+}
 
 NodeGroup read_group(YamlReader& reader, const YAML::Node& node) {
   NodeGroup group;
@@ -146,6 +164,7 @@ std::vector<DeploymentConfig> parse_deployment(std::string_view text, const std:
     throw BadFile(name + ": The deployment file has " + std::to_string(text.size()) + " bytes; at most " +
                   std::to_string(kMaxFileBytes) + " are allowed.");
   }
+  check_characters(text, name);
   YamlReader reader(name);
   std::vector<DeploymentConfig> configs;
   try {

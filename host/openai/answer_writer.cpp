@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/config/utf8.hpp"
 #include "host/openai/version.hpp"
 
 namespace cairn {

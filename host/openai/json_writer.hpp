@@ -47,12 +47,4 @@ class JsonWriter {
 // Appends `text` as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);
 
-// The length of the valid UTF-8 character at `text[at]`, or 0 with `invalid_length` set to the length of the maximal
-// invalid sequence there (at least 1).
-std::size_t utf8_length(std::string_view text, std::size_t at, std::size_t& invalid_length);
-
-// A copy in which every maximal invalid sequence is U+FFFD.
-std::string to_valid_utf8(std::string_view text);
-bool is_valid_utf8(std::string_view text);
-
 }  // namespace cairn

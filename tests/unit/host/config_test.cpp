@@ -122,6 +122,13 @@ TEST(Deployment, SaysWhereYamlIsBroken) {
   EXPECT_EQ(fault("a: \"x\n").substr(0, 7), "d.yaml:");
 }
 
+TEST(Deployment, RefusesWhatIsNoText) {
+  EXPECT_NE(fault("weights: a\nplugin: \xC1\xC1\n").find("d.yaml:2: The deployment file must be UTF-8"),
+            std::string::npos);
+  EXPECT_NE(fault("weights: \x04\n").find("d.yaml:1: "), std::string::npos);
+  EXPECT_EQ(parse("weights: \"h\xC3\xA9\"\t\r\n")[0].weights, "/base/h\xC3\xA9");
+}
+
 TEST(Deployment, BoundsAliasesNestingAndSize) {
   std::string bomb = "weights: a\nmodel_kwargs:\n  a0: &a0 [x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < 10; ++i) {

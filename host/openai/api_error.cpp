@@ -1,5 +1,7 @@
 #include "host/openai/api_error.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 #include "host/openai/json_writer.hpp"
 
@@ -17,7 +19,18 @@ const char* type_of(int status) {
   }
 }
 
+std::string without_nul(std::string text) {
+  std::replace(text.begin(), text.end(), '\0', '?');
+  return text;
+}
+
 }  // namespace
+
+ApiError::ApiError(int status, std::string code, std::string message, std::string param)
+    : std::runtime_error(without_nul(std::move(message))),
+      status_(status),
+      code_(std::move(code)),
+      param_(std::move(param)) {}
 
 ApiError invalid_value(std::string param, const std::string& message) {
   return {400, "invalid_value", message, std::move(param)};

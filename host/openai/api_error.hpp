@@ -13,8 +13,8 @@ namespace cairn {
 // The message is a full sentence in our own words; `param` is the offending parameter, e.g. "messages[2].role".
 class ApiError : public std::runtime_error {
  public:
-  ApiError(int status, std::string code, const std::string& message, std::string param = {})
-      : std::runtime_error(message), status_(status), code_(std::move(code)), param_(std::move(param)) {}
+  // A NUL, from a client's own words, shows as '?': what() would end there.
+  ApiError(int status, std::string code, std::string message, std::string param = {});
   int status() const noexcept { return status_; }
   const std::string& code() const noexcept { return code_; }
   const std::string& param() const noexcept { return param_; }

@@ -56,6 +56,10 @@ class Server:
         """Ends the server with SIGTERM and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self):
+        """The exit code of a server that has been told to end."""
         try:
             return self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:

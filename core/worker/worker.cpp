@@ -29,7 +29,8 @@ Worker::Worker(const ModelSpec& spec, const cairn_model_api& api, cairn_model* m
       resources_(resources),
       limits_(limits),
       router_(spec, api, model),
-      slots_(limits.max_requests + limits.max_queue) {
+      slots_(limits.max_requests + limits.max_queue),
+      give_up_credit_(max_give_up_credit()) {
   for (std::uint32_t walk = 0; walk < spec.walks.size(); ++walk) plans_.push_back(WalkPlan::compile(spec, walk));
   for (std::uint32_t walk = 0; walk < spec.walk_count(); ++walk) {
     for (std::uint32_t node = 0; node < spec.nodes.size(); ++node) {
@@ -194,21 +195,25 @@ bool Worker::run_key(Key& key) {
   if (rows_.empty()) return false;
   ++step_number_;
   counters_.steps.store(step_number_, std::memory_order_relaxed);
-  open_step_to_cancels();
+  const std::int64_t cost = open_step_to_cancels();
   engine_.run(runner, key.walk, rows_, abort_step_);
-  gave_up_ = std::any_of(rows_.begin(), rows_.end(), [](const EngineRow& row) { return row.skipped; });
+  const bool gave_up = std::any_of(rows_.begin(), rows_.end(), [](const EngineRow& row) { return row.skipped; });
+  give_up_credit_ = std::min(give_up_credit_ + (gave_up ? -cost : cost), max_give_up_credit());
   finish_step(runner);
   return true;
 }
 
-// A cancellation gives up a step that takes long, whoever's rows are in it: its rows run again. Never two steps in a
-// row, so that clients who come and go cannot hold up the others.
-void Worker::open_step_to_cancels() {
+// A cancellation gives up a step that takes long, whoever's rows are in it: its rows run again. Steps that complete pay
+// for those that are given up, so that clients who come and go cannot hold up the others for long.
+// Returns what giving this one up costs, in tokens.
+std::int64_t Worker::open_step_to_cancels() {
   std::int64_t tokens = 0;
   for (const EngineRow& row : rows_) tokens += row.step.chunk_end - row.step.chunk_start;
+  const std::int64_t cost = std::min(tokens, limits_.max_batch_tokens);
   const std::lock_guard lock(mutex_);
-  long_step_ = tokens >= kLongStepTokens && !gave_up_;
+  long_step_ = tokens >= kLongStepTokens && give_up_credit_ >= cost;
   if (long_step_ && !cancels_.empty()) abort_step_.store(true, std::memory_order_release);
+  return cost;
 }
 
 // Moves new requests to the queue and carries out cancellations. True when the drain deadline has passed.

@@ -77,7 +77,8 @@ class Worker final : public CancellationView {
 
   bool take_inbox();
   bool run_key(Key& key);
-  void open_step_to_cancels();
+  std::int64_t open_step_to_cancels();
+  std::int64_t max_give_up_credit() const { return 4 * limits_.max_batch_tokens; }
   void admit_waiting();
   bool start(RequestRecord& record);
   void start_walk(RequestRecord& record, WalkStart start);
@@ -115,8 +116,8 @@ class Worker final : public CancellationView {
   std::vector<Key> keys_;
   std::int64_t step_number_ = 0;
   std::int64_t turn_ = 0;
-  bool gave_up_ = false;  // the last step was given up for a cancellation
-  bool skipped_ = false;  // a row of the last pass skipped its step
+  std::int64_t give_up_credit_;  // tokens of steps that cancellations may still give up
+  bool skipped_ = false;         // a row of the last pass skipped its step
 
   // The step being built and run.
   std::vector<EngineRow> rows_;

@@ -8,7 +8,7 @@
 namespace cairn {
 namespace {
 
-constexpr std::int64_t kShortPromptTokens = 32;  // of a step that cannot be given up
+constexpr std::int64_t kShortPromptTokens = 32;  // at most, of a step that cannot be given up
 constexpr std::int64_t kPromptShare = 4;         // at least a quarter of a step's budget goes to prompts that wait
 
 std::uint64_t bit(std::uint32_t index) {
@@ -128,7 +128,7 @@ void Worker::gather_rows(Key& key) {
   if (!runner.chunked_prefill()) return;
   // Then prompts, oldest first; some of the budget is always theirs.
   budget = std::max(budget, std::max<std::int64_t>(1, key.max_tokens / kPromptShare));
-  if (gave_up_) budget = std::min(budget, kShortPromptTokens);
+  if (give_up_credit_ < std::min(budget, limits_.max_batch_tokens)) budget = std::min(budget, kShortPromptTokens);
   for (std::size_t i = 0; i < running_.size() && !full();) {
     const std::uint32_t slot = running_[i];
     RequestRecord& record = *slots_[slot].record;

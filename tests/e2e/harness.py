@@ -87,8 +87,14 @@ class Server:
         return self.post("/v1/completions", {"model": NAME, **body})
 
     def metrics_text(self):
-        self._metrics.request("GET", "/metrics")
-        return self._metrics.getresponse().read().decode()
+        try:
+            self._metrics.request("GET", "/metrics")
+            response = self._metrics.getresponse()
+        except ConnectionError:  # it was idle for longer than the server keeps connections
+            self._metrics.close()
+            self._metrics.request("GET", "/metrics")
+            response = self._metrics.getresponse()
+        return response.read().decode()
 
     def metrics(self):
         """Values by metric name, labels dropped (one model is served); histogram parts are left out."""

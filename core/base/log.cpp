@@ -10,11 +10,16 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kTrace: return spdlog::level::trace;
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -69,7 +74,9 @@ void log(LogLevel level, std::string_view component, std::string_view message) n
   }
 }
 
-bool log_enabled(LogLevel level) noexcept { return logger().should_log(to_spdlog(level)); }
+bool log_enabled(LogLevel level) noexcept {
+  return logger().should_log(to_spdlog(level));
+}
 
 void configure_logging(std::string_view level, bool json) {
   static constexpr std::string_view kNames[] = {"trace", "debug", "info", "warning", "error"};

@@ -1,5 +1,5 @@
 // The one tagged value type of the host: model_kwargs, step metadata, plugin configuration, weights metadata. It maps
-// one to one to cairn_value in the ABI and to JSON and YAML. Maps keep insertion order and have no duplicate keys.
+// one to one to cairn_value in the ABI and to JSON and YAML. Maps keep insertion order and have no duplicate keys. clang-format off: one line per type.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@ REFERENCE = API.parent / "docs/abi-reference.md"
 
 def layout_header(sections):
     lines = [
-        "/* Generated from abi.h by plugin_api/tools/generate.py: do not edit.",
+        "/* Generated from abi.h by plugin_api/tools/generate.py: do not edit. clang-format off",
         " * The sizes and offsets of plugin ABI 1.0 on 64-bit machines. Including it, in C or C++, is the test. */",
         "#ifndef CAIRN_ABI_LAYOUT_1_0_H",
         "#define CAIRN_ABI_LAYOUT_1_0_H",

@@ -5,4 +5,6 @@ static const cairn_model_api model_api = {.struct_size = CAIRN_SIZE(cairn_model_
 CAIRN_MODEL_PLUGIN("ai.cairn.bad", "1.0", "Cairn", "none", model_api);
 
 CAIRN_EXPORT int helper(void);
-int helper(void) { return 1; }
+int helper(void) {
+  return 1;
+}

@@ -20,32 +20,45 @@ static const cairn_graph_edge prefill_edges[] = {
 static const cairn_graph_edge decode_edges[] = {
     {NEW_TOKEN, CAIRN_EMIT_TO_CLIENT, CAIRN_EDGE_NEW_TOKEN, 0, CAIRN_NONE, 0, -1, 0},
     {TEXT_INPUTS, 0, 0, CAIRN_NONE, CAIRN_NONE, 0, -1, 0}};
-static const cairn_graph_section prefill_sections[] = {
-    {.kind = CAIRN_SECTION_NODE, .inputs = {input_signals, 1}, .outputs = CAIRN_SPAN(prefill_edges), .loop = CAIRN_NONE}};
+static const cairn_graph_section prefill_sections[] = {{.kind = CAIRN_SECTION_NODE,
+                                                        .inputs = {input_signals, 1},
+                                                        .outputs = CAIRN_SPAN(prefill_edges),
+                                                        .loop = CAIRN_NONE}};
 static const cairn_graph_section decode_sections[] = {
     {.kind = CAIRN_SECTION_LOOP, .children = {loop_child, 1}, .loop = 0, .max_iters = INT32_MAX},
-    {.kind = CAIRN_SECTION_NODE, .inputs = {input_signals, 1}, .outputs = CAIRN_SPAN(decode_edges), .loop = CAIRN_NONE}};
+    {.kind = CAIRN_SECTION_NODE,
+     .inputs = {input_signals, 1},
+     .outputs = CAIRN_SPAN(decode_edges),
+     .loop = CAIRN_NONE}};
 static const cairn_walk_desc walks[] = {{CAIRN_STR("prefill"), CAIRN_SPAN(prefill_sections), 0, 0},
                                         {CAIRN_STR("decode"), CAIRN_SPAN(decode_sections), 0, 0}};
 static const cairn_combined_walk_desc combined[] = {{CAIRN_STR("prefill_decode"), 0, 0, {combined_walks, 2}}};
 
-static const cairn_kv_config kv = {.struct_size = sizeof(cairn_kv_config), .num_layers = 1, .num_kv_heads = 1,
-                                   .head_dim = 16, .max_seq_len = 1 << 16};
+static const cairn_kv_config kv = {
+    .struct_size = sizeof(cairn_kv_config), .num_layers = 1, .num_kv_heads = 1, .head_dim = 16, .max_seq_len = 1 << 16};
 static const cairn_attention_config attention = {.struct_size = sizeof(cairn_attention_config), .kv_cache = KV};
-static const cairn_position_config position = {.struct_size = sizeof(cairn_position_config), .kv_cache = KV,
-                                               .head_dim = 16};
+static const cairn_position_config position = {
+    .struct_size = sizeof(cairn_position_config), .kv_cache = KV, .head_dim = 16};
 static const cairn_sampler_config sampler = {.struct_size = sizeof(cairn_sampler_config), .vocab_size = 256};
 static const cairn_resource_spec resources[] = {
     {CAIRN_STR("kv"), CAIRN_RESOURCE_KV, 0, {first_node, 1}, &kv, {NULL, 0}},
     {CAIRN_STR("attn"), CAIRN_RESOURCE_ATTENTION, 0, {first_node, 1}, &attention, {NULL, 0}},
     {CAIRN_STR("rope"), CAIRN_RESOURCE_POSITION, 0, {first_node, 1}, &position, {NULL, 0}},
     {CAIRN_STR("sampler"), CAIRN_RESOURCE_SAMPLER, 0, {first_node, 1}, &sampler, {NULL, 0}}};
-static const cairn_model_desc description = {
-    .struct_size = sizeof(cairn_model_desc), .name = CAIRN_STR("null"), .architecture = CAIRN_STR("null"),
-    .text = CAIRN_TEXT_BYTES, .input_modalities = CAIRN_SPAN(modalities), .output_modalities = CAIRN_SPAN(modalities),
-    .signals = CAIRN_SPAN(signals), .loops = CAIRN_SPAN(loops), .nodes = CAIRN_SPAN(nodes), .walks = CAIRN_SPAN(walks),
-    .combined_walks = CAIRN_SPAN(combined), .resources = CAIRN_SPAN(resources), .max_seq_len = 1 << 16,
-    .vocab_size = 256};
+static const cairn_model_desc description = {.struct_size = sizeof(cairn_model_desc),
+                                             .name = CAIRN_STR("null"),
+                                             .architecture = CAIRN_STR("null"),
+                                             .text = CAIRN_TEXT_BYTES,
+                                             .input_modalities = CAIRN_SPAN(modalities),
+                                             .output_modalities = CAIRN_SPAN(modalities),
+                                             .signals = CAIRN_SPAN(signals),
+                                             .loops = CAIRN_SPAN(loops),
+                                             .nodes = CAIRN_SPAN(nodes),
+                                             .walks = CAIRN_SPAN(walks),
+                                             .combined_walks = CAIRN_SPAN(combined),
+                                             .resources = CAIRN_SPAN(resources),
+                                             .max_seq_len = 1 << 16,
+                                             .vocab_size = 256};
 
 static cairn_status prepare_inputs(cairn_node* node, cairn_row_signals_span rows, cairn_arena* arena,
                                    cairn_node_inputs* out, uint64_t out_stride) {
@@ -75,7 +88,8 @@ static cairn_status declare_step(cairn_node* node, const cairn_engine_inputs* in
     segments[i] = (cairn_segment){inputs->request_ids[i], 0, i, tokens};
   }
   for (uint32_t i = 0; i < RESOURCES; ++i) steps[i] = (cairn_resource_step){.resource = i};
-  *step = (cairn_step){.struct_size = sizeof(cairn_step), .segments = {segments, inputs->row_count, sizeof *segments},
+  *step = (cairn_step){.struct_size = sizeof(cairn_step),
+                       .segments = {segments, inputs->row_count, sizeof *segments},
                        .steps = {steps, RESOURCES, sizeof *steps}};
   *out = step;
   return CAIRN_STATUS_OK;
@@ -91,8 +105,10 @@ static cairn_status forward_batched(cairn_node* node, const cairn_engine_inputs*
   if (tokens == NULL || shape == NULL || batch == NULL) return CAIRN_STATUS_RESOURCE_EXHAUSTED;
   for (uint32_t i = 0; i < inputs->row_count; ++i) tokens[i] = 1;
   shape[0] = inputs->row_count;
-  batch[0] = (cairn_batch_tensor){NEW_TOKEN, 0, {.data = tokens, .device = {CAIRN_DEVICE_CPU, 0}, .ndim = 1,
-                                                 .dtype = {CAIRN_DTYPE_INT, 32, 1}, .shape = shape}};
+  batch[0] = (cairn_batch_tensor){
+      NEW_TOKEN,
+      0,
+      {.data = tokens, .device = {CAIRN_DEVICE_CPU, 0}, .ndim = 1, .dtype = {CAIRN_DTYPE_INT, 32, 1}, .shape = shape}};
   batch[1] = batch[0];
   batch[1].signal = TEXT_INPUTS;
   out->row_outputs = (cairn_batch_tensor_span){batch, 2, sizeof *batch};
@@ -108,9 +124,12 @@ static cairn_status check_stop_batched(cairn_node* node, const cairn_host_rows* 
   return CAIRN_STATUS_OK;
 }
 
-static const cairn_node_api node_api = {.struct_size = sizeof(cairn_node_api), .prepare_inputs = prepare_inputs,
-                                        .can_batch = can_batch, .declare_step = declare_step,
-                                        .forward_batched = forward_batched, .check_stop_batched = check_stop_batched};
+static const cairn_node_api node_api = {.struct_size = sizeof(cairn_node_api),
+                                        .prepare_inputs = prepare_inputs,
+                                        .can_batch = can_batch,
+                                        .declare_step = declare_step,
+                                        .forward_batched = forward_batched,
+                                        .check_stop_batched = check_stop_batched};
 
 static cairn_status open_model(const cairn_open_args* args, cairn_model** out) {
   (void)args;
@@ -157,8 +176,10 @@ static cairn_status partition_forward_args(cairn_model* model, const cairn_trans
   return start_walk(args->arena, DECODE, args->persist_signals.data->tensors, out);
 }
 
-static const cairn_model_api model_api = {.struct_size = sizeof(cairn_model_api), .open = open_model,
-                                          .describe = describe, .create_node = create_node,
+static const cairn_model_api model_api = {.struct_size = sizeof(cairn_model_api),
+                                          .open = open_model,
+                                          .describe = describe,
+                                          .create_node = create_node,
                                           .initial_forward_args = initial_forward_args,
                                           .partition_forward_args = partition_forward_args};
 

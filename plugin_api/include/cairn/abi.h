@@ -1,5 +1,5 @@
-/* Cairn plugin ABI 1.0: the whole contract between the host and a model plugin, in C11 (also valid C++20).
- *
+/* Cairn plugin ABI 1.0: the whole contract between the host and a model plugin, in C11 (also valid C++20). clang-format off:
+ * laid out by hand, as a page to be read.
  * A plugin is a shared object that exports ONE function, cairn_plugin_entry, links against nothing of the host, and
  * carries an identity note (CAIRN_PLUGIN_IDENTITY) that the host reads before it runs a byte of the plugin's code.
  * The tables below mirror M*'s Model and NodeSubmodule: each hook has the name and the meaning of its M* counterpart;

@@ -90,12 +90,12 @@ bool WalkState::ingest(std::uint32_t node, std::uint32_t signal, SignalValue&& v
   const PlanRange& inputs = plan_->nodes[plan_node].inputs;
   for (std::uint32_t input = inputs.begin; input < inputs.end; ++input) {
     if (plan_->inputs[input].signal != signal) continue;
-    if (deliver(input, std::move(value))) return true;
+    if (deliver(input, std::move(value))) return true;  // which moved nothing when it answered false
     const std::uint32_t buffer = plan_->inputs[input].buffer;
     if (buffer == CAIRN_NONE || buffered_[buffer].present || loops_[plan_->nodes[plan_node].loop].ended) return false;
-    buffered_[buffer].value = std::move(value);
+    buffered_[buffer].value = std::move(value);  // NOLINT(bugprone-use-after-move)
     buffered_[buffer].present = true;
-    value.clear();
+    value.clear();  // NOLINT(bugprone-use-after-move)
     return true;
   }
   return false;
@@ -179,7 +179,7 @@ void WalkState::route(const PlanOutput& output, SignalValue& value, RoutedSink& 
       case PlanEdgeKind::kNowhere:
         break;
     }
-    if (edge.persist) sink.persist(output.signal, value);
+    if (edge.persist) sink.persist(output.signal, value);  // NOLINT(bugprone-use-after-move): moved only as the last
   }
   if (output.caught_by != CAIRN_NONE) {
     Kept& kept = caught_[output.caught_by];
@@ -190,7 +190,7 @@ void WalkState::route(const PlanOutput& output, SignalValue& value, RoutedSink& 
     }
     kept.present = true;
   }
-  value.clear();
+  value.clear();  // NOLINT(bugprone-use-after-move)
 }
 
 // Something directly inside `loop` (CAIRN_NONE: the walk) is done. Ends iterations from the inside out; the outputs of

@@ -36,7 +36,7 @@ class Parameters {
              size_t required = 0);
   bool has(size_t i) const { return values_[i].has_value(); }
   const Value& at(size_t i) const { return *values_[i]; }
-  Value get(size_t i, Value fallback) const { return has(i) ? at(i) : std::move(fallback); }
+  Value get(size_t i, const Value& fallback) const { return has(i) ? at(i) : fallback; }
   // Throws RenderError when the argument is of another type.
   int64_t integer(size_t i, int64_t fallback) const;
   bool truth(size_t i, bool fallback) const { return has(i) ? at(i).truthy() : fallback; }

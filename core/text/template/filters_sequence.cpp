@@ -90,6 +90,7 @@ Value dictsort(Interpreter&, const Value& input, CallArgs& args) {
   }
   sort_by_key(keyed, parameters.truth(2, false));
   std::vector<Value> sorted;
+  sorted.reserve(keyed.size());
   for (auto& [key, item] : keyed) sorted.push_back(std::move(item));
   return Value::list(std::move(sorted));
 }
@@ -310,7 +311,8 @@ Value map(Interpreter& interpreter, const Value& input, CallArgs& args) {
       if (!args.named.empty()) throw RenderError("Unexpected keyword argument " + repr_text(args.named[0].first));
       for (const Value& item : iterate(input)) {
         Value value = follow_path(item, *path);
-        mapped.push_back(value.is_undefined() && !fallback.is_none() ? fallback : std::move(value));
+        if (value.is_undefined() && !fallback.is_none()) value = fallback;
+        mapped.push_back(std::move(value));
       }
     } else {
       if (args.positional.empty()) throw RenderError("map requires a filter argument");

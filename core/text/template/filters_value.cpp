@@ -34,7 +34,7 @@ Value default_value(Interpreter&, const Value& input, CallArgs& args) {
 
 Value to_integer(Interpreter&, const Value& input, CallArgs& args) {
   const Parameters parameters("int", args, {"default", "base"});
-  const Value fallback = parameters.get(0, Value(0));
+  Value fallback = parameters.get(0, Value(0));
   if (input.is_undefined()) fail_undefined(input);
   if (input.is_integral()) return Value(input.as_int());
   if (input.is_float()) {
@@ -50,7 +50,7 @@ Value to_integer(Interpreter&, const Value& input, CallArgs& args) {
 
 Value to_float(Interpreter&, const Value& input, CallArgs& args) {
   const Parameters parameters("float", args, {"default"});
-  const Value fallback = parameters.get(0, Value(0.0));
+  Value fallback = parameters.get(0, Value(0.0));
   if (input.is_undefined()) fail_undefined(input);
   if (input.is_number()) return Value(input.as_float());
   if (!input.is_string()) return fallback;

@@ -210,7 +210,7 @@ std::optional<Value> CyclerObject::attribute(std::string_view name) const {
     return make_function(
         "next",
         [state = state_](Interpreter&, CallArgs&) {
-          const Value item = state->items[state->position];
+          Value item = state->items[state->position];
           state->position = (state->position + 1) % state->items.size();
           return item;
         },

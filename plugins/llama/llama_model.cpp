@@ -31,7 +31,7 @@ std::vector<std::int32_t> all_end_tokens(const cairn_weights* weights, const Con
     }
   }
   std::ranges::sort(ends);
-  ends.erase(std::ranges::unique(ends).begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   return ends;
 }
 

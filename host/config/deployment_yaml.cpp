@@ -74,7 +74,7 @@ NodeGroup read_group(YamlReader& reader, const YAML::Node& node) {
 }
 
 std::string read_dtype(YamlReader& reader, const YAML::Node& node) {
-  const std::string dtype = reader.string(node, "autocast_dtype");
+  std::string dtype = reader.string(node, "autocast_dtype");
   for (const auto known : kDtypes) {
     if (dtype == known) return dtype;
   }

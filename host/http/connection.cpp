@@ -194,7 +194,8 @@ void Connection::append_header(int status, std::string_view content_type, const 
   pending_ += keep_alive_ ? (http_1_0_ ? "\r\nConnection: keep-alive\r\n" : "\r\n") : "\r\nConnection: close\r\n";
 }
 
-void Connection::answer(HttpResponse response, bool head, const std::string& request_id, std::string_view route) {
+void Connection::answer(const HttpResponse& response, bool head, const std::string& request_id,
+                        std::string_view route) {
   if (shared_.options.on_response) shared_.options.on_response(route, response.status);
   const bool no_content = response.status == 204;
   append_header(response.status, no_content ? std::string_view{} : std::string_view(response.content_type), request_id);

@@ -60,7 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void parse();
   void dispatch();
   void refuse(int status, std::string_view code, std::string_view message);
-  void answer(HttpResponse response, bool head, const std::string& request_id, std::string_view route);
+  void answer(const HttpResponse& response, bool head, const std::string& request_id, std::string_view route);
   void append_header(int status, std::string_view content_type, const std::string& request_id);
   void finish_answer();
   void flush();

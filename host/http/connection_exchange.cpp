@@ -11,7 +11,7 @@ void ConnectionExchange::respond(HttpResponse response) {
   const auto connection = std::exchange(connection_, nullptr);
   if (connection == nullptr) return;
   callback_ = nullptr;
-  connection->answer(std::move(response), request_.method == "HEAD", request_.request_id, route_);
+  connection->answer(response, request_.method == "HEAD", request_.request_id, route_);
   connection->finish_answer();
 }
 

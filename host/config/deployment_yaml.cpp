@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.hpp"
+#include "host/config/document_count.hpp"
 #include "host/config/utf8.hpp"
 #include "host/config/yaml_reader.hpp"
 
@@ -168,7 +169,9 @@ std::vector<DeploymentConfig> parse_deployment(std::string_view text, const std:
   YamlReader reader(name);
   std::vector<DeploymentConfig> configs;
   try {
-    for (const auto& document : YAML::LoadAll(std::string(text))) {
+    const std::string copy(text);
+    check_document_count(copy, name);
+    for (const auto& document : YAML::LoadAll(copy)) {
       if (!document.IsNull()) read_document(reader, document, base, configs);
     }
   } catch (const YAML::Exception& error) {

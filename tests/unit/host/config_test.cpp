@@ -145,6 +145,10 @@ TEST(Deployment, BoundsAliasesNestingAndSize) {
   EXPECT_NE(fault(std::string(2 << 20, '#')).find("1048576"), std::string::npos);
 }
 
+TEST(DeploymentFile, ATextThatReadsAsDocumentsWithoutEndIsRefused) {
+  EXPECT_NE(fault(", max_queuesr:ig").find("more than 256 documents"), std::string::npos);
+}
+
 TEST(NearestName, FindsSlipsAndNothingElse) {
   constexpr std::string_view kNames[] = {"temperature", "top_p", "seed"};
   EXPECT_EQ(nearest_name("temprature", kNames, 2), "temperature");

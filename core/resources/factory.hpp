@@ -11,11 +11,10 @@
 namespace cairn {
 
 struct ResourceOptions {
-  std::uint32_t max_slots = 0;        // request slots, running and waiting
-  std::uint32_t max_requests = 0;     // requests that hold resources at a time
-  std::int64_t max_seq_len = 0;       // of one request, resolved
-  std::int64_t kv_cache_bytes = 0;    // bound of all KV pools together; 0: from free memory
-  std::int64_t max_batch_tokens = 0;  // of one step
+  std::uint32_t max_slots = 0;      // request slots, running and waiting
+  std::uint32_t max_requests = 0;   // requests that hold resources at a time
+  std::int64_t max_seq_len = 0;     // of one request, resolved
+  std::int64_t kv_cache_bytes = 0;  // bound of all KV pools together; 0: from free memory
 };
 
 struct ModelResources {

@@ -109,7 +109,6 @@ void LocalRuntime::open(const DeploymentConfig& deployment, ProgressSink* progre
   options.max_requests = limits.max_requests;
   options.max_seq_len = spec_.max_seq_len;
   options.kv_cache_bytes = deployment.kv_cache_bytes.value_or(0);
-  options.max_batch_tokens = limits.max_batch_tokens;
   resources_ = build_resources(spec_, deployment.resources, options);
   for (std::uint32_t node = 0; node < spec_.nodes.size(); ++node) {
     std::vector<Resource*> bound;

@@ -173,7 +173,11 @@ static cairn_status partition_forward_args(cairn_model* model, const cairn_trans
     out->request_done = 1;
     return CAIRN_STATUS_OK;
   }
-  return start_walk(args->arena, DECODE, args->persist_signals.data->tensors, out);
+  for (uint64_t i = 0; i < args->persist_signals.count; ++i) {
+    const cairn_signal_tensors* kept = CAIRN_AT(cairn_signal_tensors, args->persist_signals, i);
+    if (kept->signal == NEW_TOKEN) return start_walk(args->arena, DECODE, kept->tensors, out);
+  }
+  return CAIRN_STATUS_INTERNAL;
 }
 
 static const cairn_model_api model_api = {.struct_size = sizeof(cairn_model_api),

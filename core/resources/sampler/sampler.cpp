@@ -161,9 +161,10 @@ void Sampler::plan(const ResourceStep& step, StepContext& context) {
   records_.assign(rows, {});
   sampling_rows_.clear();
   logit_tokens_.clear();
+  const auto* detail = static_cast<const cairn_sampler_step*>(step.detail);
+  apply_penalty_ = !(CAIRN_HAS(detail, cairn_sampler_step, no_penalty) && detail->no_penalty != 0);
   // Prompt tokens the penalties count, as the node declares them.
-  if (const auto* detail = static_cast<const cairn_sampler_step*>(step.detail);
-      CAIRN_HAS(detail, cairn_sampler_step, prefill_tracked_tokens)) {
+  if (CAIRN_HAS(detail, cairn_sampler_step, prefill_tracked_tokens)) {
     for (std::uint64_t i = 0; i < detail->prefill_tracked_tokens.count; ++i) {
       const auto* tracked = CAIRN_AT(cairn_tracked_tokens, detail->prefill_tracked_tokens, i);
       Request& request = request_of(tracked->request);
@@ -270,6 +271,11 @@ void Sampler::sample(const cairn_tensor_view* logits, const cairn_tensor_view* o
     row.counts = request.counts.data();
     row.counts_count = static_cast<std::int64_t>(request.counts.size());
     row.seen_bits = request.seen.empty() ? nullptr : request.seen.data();
+    if (!apply_penalty_) {
+      row.repetition_penalty = 1.0F;
+      row.presence_penalty = 0.0F;
+      row.frequency_penalty = 0.0F;
+    }
     if (request.sampled < request.min_tokens) {
       row.banned = request.banned.data();
       row.banned_count = static_cast<std::int64_t>(request.banned.size());

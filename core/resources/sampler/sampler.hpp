@@ -74,6 +74,7 @@ class Sampler final : public Resource {
   std::vector<std::uint32_t> sampling_rows_;  // step row of every sampling row of logits, which come first
   std::vector<kernels::SamplingRow> kernel_rows_;
   std::vector<std::int32_t> kernel_tokens_;
+  bool apply_penalty_ = true;         // of the step: repetition, presence and frequency penalties
   std::vector<TokenRecord> records_;  // by row of the step
 };
 

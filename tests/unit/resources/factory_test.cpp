@@ -61,7 +61,6 @@ ResourceOptions options() {
   result.max_requests = 4;
   result.max_seq_len = 128;
   result.kv_cache_bytes = 1 << 20;
-  result.max_batch_tokens = 64;
   return result;
 }
 

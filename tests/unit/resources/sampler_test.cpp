@@ -172,6 +172,30 @@ TEST_F(SamplerTest, FrequencyPenaltyCountsOutputTokensOnly) {
   EXPECT_EQ(draw(logits), 0);  // -0.2: the lowest index of the rest
 }
 
+TEST_F(SamplerTest, AStepMayLeaveThePenaltiesOut) {
+  SamplingParams params;
+  params.temperature = 0.0F;
+  params.frequency_penalty = 2.0F;
+  ingest(kA, params);
+  const std::vector<float> logits = flat_with(5, 1.0F);
+  EXPECT_EQ(draw(logits), 5);
+  StepFixture step({kA}, {1});
+  cairn_sampler_step detail{};
+  detail.struct_size = sizeof(detail);
+  detail.no_penalty = 1;
+  pool.admit(step.step(), step.context());
+  pool.plan(step.step(), step.context());
+  sampler.plan({step.step().segments, &detail}, step.context());
+  FloatTensor tensor(1, kVocab);
+  tensor.values.assign(logits.begin(), logits.end());
+  tensor.view.data = tensor.values.data();
+  IntTensor out(1);
+  sampler.sample(&tensor.view, &out.view, step.context());
+  commit(step);
+  EXPECT_EQ(out.values[0], 5);
+  EXPECT_EQ(draw(logits), 0);  // the next step applies them again
+}
+
 TEST_F(SamplerTest, EndTokensAreBannedUntilMinTokens) {
   SamplingParams params;
   params.temperature = 0.0F;

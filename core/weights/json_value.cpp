@@ -16,8 +16,17 @@ namespace json = boost::json;
 constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxValues = std::size_t{4} << 20;
 
-// Recursion is bounded by the parser's depth limit.
-Value convert(const json::value& value) {
+// Values cost far more memory than their text; every value after the first of its container follows a comma, and every
+// container has its own opening bracket, so this bounds their number before any is made.
+std::size_t count_values_bound(std::string_view text) {
+  std::size_t count = 1;
+  for (const char c : text) count += static_cast<std::size_t>(c == ',' || c == '[' || c == '{');
+  return count;
+}
+
+}  // namespace
+
+Value to_value(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
       return {};
@@ -34,28 +43,18 @@ Value convert(const json::value& value) {
     case json::kind::array: {
       ValueList list;
       list.reserve(value.get_array().size());
-      for (const auto& item : value.get_array()) list.push_back(convert(item));
+      for (const auto& item : value.get_array()) list.push_back(to_value(item));
       return list;
     }
     case json::kind::object: {
       ValueMap map;
       map.reserve(value.get_object().size());
-      for (const auto& [key, item] : value.get_object()) map.emplace_back(std::string(key), convert(item));
+      for (const auto& [key, item] : value.get_object()) map.emplace_back(std::string(key), to_value(item));
       return map;
     }
   }
   return {};
 }
-
-// Values cost far more memory than their text; every value after the first of its container follows a comma, and every
-// container has its own opening bracket, so this bounds their number before any is made.
-std::size_t count_values_bound(std::string_view text) {
-  std::size_t count = 1;
-  for (const char c : text) count += static_cast<std::size_t>(c == ',' || c == '[' || c == '{');
-  return count;
-}
-
-}  // namespace
 
 Value parse_json_value(std::string_view text, const std::string& name) {
   if (count_values_bound(text) > kMaxValues) {
@@ -72,7 +71,7 @@ Value parse_json_value(std::string_view text, const std::string& name) {
     throw BadFile(fmt::format("{} is not valid JSON at byte {} (or nests deeper than {} levels); download it again.",
                               name, error ? used : rest, kMaxDepth));
   }
-  return convert(parser.release());
+  return to_value(parser.release());
 }
 
 }  // namespace cairn

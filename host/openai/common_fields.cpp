@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/weights/json_value.hpp"
 #include "host/openai/api_error.hpp"
 #include "host/openai/field_reader.hpp"
 #include "host/openai/generation_request.hpp"

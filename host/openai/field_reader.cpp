@@ -143,34 +143,4 @@ json::object parse_body(std::string_view body) {
   return std::move(value.get_object());
 }
 
-Value to_value(const json::value& value) {
-  switch (value.kind()) {
-    case json::kind::null:
-      return {};
-    case json::kind::bool_:
-      return value.get_bool();
-    case json::kind::int64:
-      return value.get_int64();
-    case json::kind::uint64:
-      return static_cast<double>(value.get_uint64());
-    case json::kind::double_:
-      return value.get_double();
-    case json::kind::string:
-      return std::string_view(value.get_string());
-    case json::kind::array: {
-      ValueList list;
-      list.reserve(value.get_array().size());
-      for (const auto& item : value.get_array()) list.push_back(to_value(item));
-      return list;
-    }
-    case json::kind::object: {
-      ValueMap map;  // keys are unique already, so no search per entry
-      map.reserve(value.get_object().size());
-      for (const auto& entry : value.get_object()) map.emplace_back(std::string(entry.key()), to_value(entry.value()));
-      return map;
-    }
-  }
-  return {};
-}
-
 }  // namespace cairn

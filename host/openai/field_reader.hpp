@@ -47,7 +47,4 @@ boost::json::object parse_body(std::string_view body);
 // The integer in `value` when it is one that fits; numbers with a fraction or exponent are not integers.
 std::optional<std::int64_t> as_integer(const boost::json::value& value);
 
-// JSON as a tagged value, for model_kwargs. Integers over int64 become floating point.
-Value to_value(const boost::json::value& value);
-
 }  // namespace cairn
